@@ -24,7 +24,7 @@ from omnizarr.cli.remedies import in_words, message
 from omnizarr.cli.text import fit, one_line, to_json
 from omnizarr.cli.trace import traced
 from omnizarr.errors import NodeNotFoundError, SchedulerError, StoreError
-from omnizarr.stores import kinds
+from omnizarr.stores import kinds, pipelines
 from omnizarr.support.text import visible
 from omnizarr.tools.check import check as check_hierarchy
 from omnizarr.tools.check.codes import CODES
@@ -88,6 +88,8 @@ def _split(text: str) -> tuple[str, str]:
     """Return the store that a path leads to, and the path within it."""
     if is_url(text):
         return split_url(text)
+    if pipelines.is_pipeline(text):
+        return text, ""
     place = Path(text).expanduser()
     inside: list[str] = []
     while not place.exists() and place.parent != place:

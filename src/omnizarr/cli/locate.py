@@ -18,7 +18,7 @@ from omnizarr.nodes import naming, outside
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
 from omnizarr.nodes.location import StorePath
-from omnizarr.stores import kinds, resolve
+from omnizarr.stores import kinds, pipelines, resolve
 from omnizarr.stores.resolve import is_reference_set
 from omnizarr.stores.urls import scheme_of
 from omnizarr.tools import reaching
@@ -55,7 +55,7 @@ def open_node(text: str, storage: Storage | None = None) -> Array | Group:
         If storage options do not apply to such a place.
     OmnizarrError, OSError
     """
-    if is_url(text):
+    if is_url(text) and not pipelines.is_pipeline(text):
         url, within = split_url(text)
         node = _open(url, within or None, storage_of(url, storage))
         return _named(node, text, storage or {})
@@ -76,13 +76,15 @@ def split_url(url: str) -> tuple[str, str]:
     >>> split_url("https://example.org/x.zip/ocean/temp"), split_url("s3://bucket/x.zarr/ocean")
     (('https://example.org/x.zip', 'ocean/temp'), ('s3://bucket/x.zarr/ocean', ''))
     """
-    match = _in_file(url)
+    match = None if pipelines.is_pipeline(url) else _in_file(url)
     is_whole = match is not None and kinds.leads_to_file(match[2])
     return (url, "") if is_whole or match is None else (match[1], match[2].strip("/"))
 
 
 def split(text: str) -> tuple[str | Path, str]:
-    """Return the store that a local path leads to, and the path within it."""
+    """Return the store that a local path leads to, and the path within it; pipelines stay whole."""
+    if pipelines.is_pipeline(text):
+        return text, ""
     place = Path(text).expanduser()
     inside: list[str] = []
     while not place.exists() and place.parent != place:

@@ -18,6 +18,7 @@ URLs, and the module that documents each:
 ``s3://.../refs.json``, ``.../refs.parq``  references of Kerchunk, of any scheme                 `references`
 ``icechunk:///path@main``                  a branch, tag or snapshot of an Icechunk repository   `icechunk`
 ``icechunk+s3://bucket/path@main``         the same, in S3 (``gs``, ``az``, ``https``)           `icechunk`
+``s3://bucket/x.zip|zip:a/|zarr3:``        pipelines of URLs: ZEP 8                              `pipelines`
 =========================================  ====================================================  ============
 """
 
@@ -32,7 +33,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from omnizarr.errors import NotRepresentableError, ReadOnlyError, SettingError, StoreError
-from omnizarr.stores import kinds, redaction, urls, verbs
+from omnizarr.stores import kinds, pipelines, redaction, urls, verbs
 from omnizarr.stores.base import Store
 from omnizarr.stores.local.directory import LocalStore
 from omnizarr.stores.local.memory import MemoryStore
@@ -129,10 +130,7 @@ def resolve(
         raise ValueError(f"mode is {mode!r}, must be one of {', '.join(map(repr, MODES))}")
     options = dict(storage_options or {})
     if isinstance(storelike, str):
-        storelike = urls.nested(storelike)
-        if scheme := urls.scheme_of(storelike):
-            return _from_url(storelike, scheme, mode, options)
-        return _from_path(os.path.expanduser(storelike) if storelike[:1] == "~" else storelike, mode, options)
+        return _from_text(storelike, mode, options)
     if mode is None:
         try:
             return resolve(storelike, "r+", storage_options)
@@ -171,6 +169,14 @@ def resolve_root(
     if path and isinstance(storelike, str | os.PathLike) and isinstance(store, archives.ZipStore):
         return PrefixStore(store, path), ""
     return store, path
+
+
+def _from_text(text: str, mode: str | None, options: dict[str, Any]) -> tuple[Store, str]:
+    if "|" in text and (piped := pipelines.resolve(text, mode, options, resolve, _member)) is not None:
+        return piped
+    if scheme := urls.scheme_of(text):
+        return _from_url(text, scheme, mode, options)
+    return _from_path(os.path.expanduser(text) if text[:1] == "~" else text, mode, options)
 
 
 def _are_references(values: dict[str, Any]) -> bool:

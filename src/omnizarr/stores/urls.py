@@ -22,31 +22,6 @@ LOCAL: Final = frozenset({"file", "local"})
 """URL schemes of local files."""
 
 
-_adapter = re.compile(r"(ocdbt|neuroglancer-precomputed|n5|zarr|zarr2|zarr3):(.*)", re.DOTALL).fullmatch
-_NESTED: Final = {"ocdbt": "ocdbt://", "neuroglancer-precomputed": "precomputed://", "n5": "n5://"}
-
-
-def nested(text: str) -> str:
-    """Return a URL of TensorStore or Neuroglancer, which has formats behind ``|``, as ours; any other text as it is.
-
-    >>> nested("file:///data/db/|ocdbt:@v3/params/w|zarr3:"), nested("s3://b/em/|neuroglancer-precomputed:")
-    ('ocdbt://file:///data/db@v3/params/w', 'precomputed://s3://b/em')
-    >>> nested("a|b")
-    'a|b'
-    """
-    if "|" not in text:
-        return text
-    found, *adapters = text.split("|")
-    for each in adapters:
-        match = _adapter(each)
-        if match is None:
-            return text
-        path = parse.unquote(match[2])
-        joined = path if path.startswith("@") else f"/{path.lstrip('/')}"
-        found = (_NESTED.get(match[1], "") + found.rstrip("/") + joined).rstrip("/")
-    return found
-
-
 def is_local(text: str) -> bool:
     """Return whether a path or URL means files of this machine."""
     scheme = scheme_of(text)
