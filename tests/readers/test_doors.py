@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import zipfile
 
@@ -22,7 +23,8 @@ pytest.importorskip("obstore.store", reason="the extra cloud is not installed")
 
 VALUES = np.arange(6 * 8).reshape(6, 8)
 NODES = {
-    "x.h5": "g/v", "x.nc": "v", "x.tif": "", "x.fits": "", "x.grib2": "t", "x.n5": "", "x.precomputed": "1",
+    "x.h5": "g/v", "x.nc": "v", "x.tif": "", "x.fits": "", "y.fits.gz": "", "x.grib2": "t", "x.n5": "",
+    "x.precomputed": "1",
 }  # fmt: skip
 """The array by file: "" is the file itself."""
 PLACES = ("disk", "http", "zip", "zip over http")
@@ -39,6 +41,7 @@ def write_files(folder):
         dataset.createVariable("v", "i4", ("y", "x"))[:] = VALUES
     tifffile.imwrite(folder / "x.tif", VALUES.astype("u2"), tile=(16, 16), compression="zlib")
     (folder / "x.fits").write_bytes(fits_files.image(VALUES, code="i2"))
+    (folder / "y.fits.gz").write_bytes(gzip.compress((folder / "x.fits").read_bytes()))
     (folder / "x.grib2").write_bytes(grib_files.message2(grib_files.field2(VALUES)))
     array = omnizarr.create_array({}, data=VALUES.astype("u1"), chunks=(3, 4), compressors=None, zarr_format=2)
     omnizarr.convert(array, f"n5://{folder}/x.n5")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import tempfile
 import weakref
 import zlib
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -45,10 +45,7 @@ _LEAST_LIMIT: Final = 1 << 30
 _MAGIC: Final = b"\x1f\x8b"
 _GZIP: Final = 31
 _NAME: Final = "x.fits"
-_NOTE: Final = (
-    "the file is compressed as a whole: it is decompressed each time it is opened, which is slow; decompress it, or "
-    "convert it to Zarr"
-)
+_SLOW: Final = "slow: the file is compressed as a whole, and is decompressed each time it is opened"
 
 
 class GzippedStore(ManifestStore):
@@ -65,7 +62,7 @@ class GzippedStore(ManifestStore):
     def __init__(self, file: File, contents: Contents, unpacked: File) -> None:
         super().__init__(contents.documents, contents.manifests, [unpacked], name=file.path)
         self._compressed = file
-        self.notes, self.format = (_NOTE, *contents.notes), contents.format
+        self.notes, self.format = tuple(contents.notes), contents.format
 
     @answers(verbs.extents)
     def _extents(self, keys: Iterable[str]) -> Iterator[tuple[int, Extent | Buffer | None]]:
@@ -76,6 +73,10 @@ class GzippedStore(ManifestStore):
             found="a file that is compressed as a whole",
             remedy=Remedy("copy it instead: {convert}", convert=Function("(source, target)")),
         )
+
+    def about(self) -> Mapping[str, Any]:
+        """Return the format, what is not shown, and that opening takes long."""
+        return {**super().about(), "access": _SLOW}
 
     def origin(self) -> tuple[Hashable, str]:
         """Return the identity of the compressed file."""
