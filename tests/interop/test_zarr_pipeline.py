@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -20,8 +21,10 @@ from numcodecs import Delta, GZip  # noqa: E402
 from zarr.core.codec_pipeline import BatchedCodecPipeline  # noqa: E402
 
 import omnizarr  # noqa: E402
+from omnizarr.codecs import chain as chains  # noqa: E402
 from omnizarr.interop import zarr_pipeline  # noqa: E402
 from omnizarr.interop.zarr_python import Pipeline, accelerate, to_zarr_python  # noqa: E402
+from omnizarr.settings import engines  # noqa: E402
 
 # zarr-python warns of every extension that its authors registered themselves.
 pytestmark = pytest.mark.filterwarnings(
@@ -626,3 +629,126 @@ def test_memory_that_is_read_only_is_left_alone():
     with pytest.raises(ValueError, match="read-only"):
         array.get_basic_selection(out=buffers.NDBuffer.from_numpy_array(np.frombuffer(constant, "i4")))
     assert constant == bytes(16)
+
+
+# -- a cache of decoded chunks ----------------------------------------------------------
+
+
+@pytest.fixture
+def decoded(monkeypatch):
+    """Count the chunks that the reference engine decodes."""
+    found = []
+    decode = chains.Chain.decode
+
+    def counting(self, *args, **options):
+        found.append(1)
+        return decode(self, *args, **options)
+
+    monkeypatch.setattr(chains.Chain, "decode", counting)
+    monkeypatch.setattr(engines, "_FROM_ENVIRONMENT", "reference")
+    return found
+
+
+@pytest.fixture
+def volume(tmp_path):
+    values = np.arange(32**3, dtype="uint16").reshape(32, 32, 32)
+    zarr.create_array(tmp_path / "x.zarr", data=values, chunks=(16, 16, 16))
+    for path in (tmp_path / "x.zarr" / "c").rglob("*"):
+        os.utime(path, (1e9, 1e9))
+    return tmp_path / "x.zarr", values
+
+
+def settled():
+    """Wait until files that were just written have a stamp."""
+    time.sleep(0.12)
+
+
+def test_overlapping_reads_decode_each_chunk_once(volume, decoded):
+    path, values = volume
+    settled()
+    with accelerate(chunk_cache="1MB"):
+        array = zarr.open_array(path, mode="r")
+    for row in range(32):
+        same(array[row], values[row])
+    assert len(decoded) == 8
+    assert array._async_array.codec_pipeline._array._cache.nbytes == values.nbytes
+
+
+@pytest.mark.parametrize("engine", ["reference", "native"])
+def test_what_is_written_is_read_from_any_array(volume, engine, monkeypatch):
+    monkeypatch.setattr(engines, "_FROM_ENVIRONMENT", engine)
+    path, values = volume
+    if engine == "native" and engines.module() is None:
+        pytest.skip("the native engine is not built")
+    with accelerate(chunk_cache="1MB"):
+        reader, writer = zarr.open_array(path, mode="r"), zarr.open_array(path, mode="r+")
+    plain = zarr.open_array(path, mode="r+")
+    settled()
+    for turn, array in enumerate([writer, plain, writer]):
+        reader[:]
+        array[3:20, turn] = values[3:20, turn] = turn
+        same(reader[:], values)
+    (path / "c" / "0" / "0" / "0").unlink()
+    values[:16, :16, :16] = 0
+    same(reader[:], values)
+
+
+def test_all_arrays_share_one_limit(volume, tmp_path):
+    path, values = volume
+    zarr.create_array(tmp_path / "y.zarr", data=values, chunks=(16, 16, 16))
+    settled()
+    limit = values.nbytes + 5000
+    with accelerate(chunk_cache=limit):
+        arrays = [zarr.open_array(each, mode="r") for each in (path, tmp_path / "y.zarr")]
+    caches = {array._async_array.codec_pipeline._array._cache for array in arrays}
+    for array in arrays:
+        same(array[:], values)
+    (cache,) = caches
+    assert 0 < cache.nbytes <= limit
+
+
+def test_threads_that_read_and_write_with_a_cache_see_whole_chunks(tmp_path):
+    with accelerate(chunk_cache="1MB"):
+        array = zarr.create_array(tmp_path / "x.zarr", shape=(8, 64), chunks=(1, 64), dtype="int32")
+        other = zarr.open_array(tmp_path / "x.zarr", mode="r")
+    wrong = []
+
+    def write(row):
+        for turn in range(1, 20):
+            array[row] = turn
+
+    def read(row):
+        last = 0
+        for _ in range(40):
+            found = np.unique(other[row])
+            if len(found) != 1 or found[0] < last:
+                wrong.append((row, found))
+            last = int(found[0])
+
+    threads = [threading.Thread(target=task, args=(row,)) for row in range(4) for task in (write, read)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert set(np.unique(other[:4]).tolist()) == {19}
+
+
+def test_the_cache_goes_where_the_array_goes_and_ends_with_the_block(volume):
+    path, values = volume
+    cache = omnizarr.ChunkCache(10_000)
+    with accelerate(chunk_cache=cache):
+        array = zarr.open_array(path, mode="r")
+    assert array._async_array.codec_pipeline._array._cache is cache
+    again = pickle.loads(pickle.dumps(array))
+    assert again._async_array.codec_pipeline._array._cache.limit == 10_000
+    same(again[:], values)
+    with accelerate():
+        assert zarr.open_array(path, mode="r")._async_array.codec_pipeline._array._cache is None
+
+
+def test_a_limit_that_is_none_is_refused():
+    for limit in ("lots", -1):
+        with pytest.raises(ValueError, match="chunk_cache"):
+            accelerate(chunk_cache=limit)
+    assert zarr.config.get("codec_pipeline.path") == "zarr.core.codec_pipeline.BatchedCodecPipeline"

@@ -130,11 +130,14 @@ class Binding:
             self._chains[shape] = chain
         return chain
 
-    def upon(self, store: Store, prefix: str, path: str) -> Binding:
-        """Return the binding for an array in another place with the same chunk metadata, without transformers."""
+    def upon(self, store: Store, prefix: str, path: str, cache: ChunkCache | None = None) -> Binding:
+        """Return the binding for an array in another place with the same chunk metadata, without transformers.
+
+        `cache`: for its decoded chunks, if it is another one.
+        """
         return Binding(
             store, prefix, path, self.grid, self.keys, self.chain, self.chunks_differ, self.metadata, self.policy,
-            self.chunk_cache,
+            self.chunk_cache if cache is None else cache,
         )  # fmt: skip
 
     def converting(self, conversion: Conversion) -> Binding | None:

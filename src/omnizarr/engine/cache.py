@@ -65,7 +65,7 @@ class ChunkCache:
     12000
     """
 
-    __slots__ = ("_count", "_kept", "_numbers", "limit")
+    __slots__ = ("__weakref__", "_count", "_kept", "_numbers", "limit")
 
     def __init__(self, limit: SupportsIndex | str) -> None:
         self.limit = amounts.nbytes(limit)

@@ -14,18 +14,21 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Final, Literal, NamedTuple, Self, cast
+from weakref import WeakValueDictionary
 
 import numpy as np
 
 from omnizarr import engine
 from omnizarr.codecs.contract import AnyArray, ChunkPolicy
 from omnizarr.engine import Binding
+from omnizarr.engine.cache import ChunkCache
 from omnizarr.errors import OmnizarrError
 from omnizarr.interop.zarr_batches import Keys, planned
 from omnizarr.metadata import ArrayMetadata, as_model
 from omnizarr.model import UNDEFINED, datatypes, plugins
-from omnizarr.stores import LocalStore, MemoryStore, Store, tasks, verbs
+from omnizarr.stores import LocalStore, MemoryStore, Store, tasks, threads, verbs
 from omnizarr.stores.base import Buffer, Span, answers, check_key, cut
+from omnizarr.support import amounts
 
 # The first of these reports if zarr-python is missing.
 # isort: off
@@ -61,6 +64,8 @@ _QUICK_ALONE: Final = 528 * 1024
 _ORDERS: Final[dict[str, Literal["C", "F", "morton"]]] = {
     "morton": "morton", "lexicographic": "C", "colexicographic": "F", "unordered": "C",
 }  # fmt: skip
+_CACHE: Final = "codec_pipeline.chunk_cache"
+_caches: Final[WeakValueDictionary[int, ChunkCache]] = WeakValueDictionary()
 _under_way: Final[set[object]] = set()  # what is moved at the moment
 
 if hasattr(os, "register_at_fork"):
@@ -104,7 +109,7 @@ class Pipeline(BatchedCodecPipeline):
         is_v3 = array_metadata.zarr_format == 3
         codecs = array_metadata.codecs if is_v3 else [V2Codec(array_metadata.filters, array_metadata.compressor)]
         self = cls.from_codecs(codecs)
-        object.__setattr__(self, "_array", _Array(array_metadata, store))
+        object.__setattr__(self, "_array", _Array(array_metadata, store, _cache_of(zarr.config.get(_CACHE, None))))
         return self
 
     async def read(self, batch_info: Iterable[Any], out: NDBuffer, drop_axes: tuple[int, ...] = ()) -> Any:
@@ -143,13 +148,20 @@ Pipeline.__module__ = _MODULE
 register_pipeline(Pipeline)
 
 
-def accelerate(enabled: bool = True) -> AbstractContextManager[object]:  # noqa: FBT001, FBT002 - one word says it
+def accelerate(
+    enabled: bool = True,  # noqa: FBT001, FBT002 - one word says it
+    *,
+    chunk_cache: int | str | ChunkCache = 0,
+) -> AbstractContextManager[object]:
     """Have zarr-python use `Pipeline` for the arrays that it opens from now on.
 
     Parameters
     ----------
     enabled : bool, default True
         False: its own default pipeline again.
+    chunk_cache : int, str or ChunkCache, default 0
+        Bytes of decoded chunks to keep, as a number or as text (``"500MB"``), for all of these arrays together: reads
+        that overlap decode each chunk once. A kept chunk is used only as long as the stored one has not changed.
 
     Returns
     -------
@@ -158,20 +170,38 @@ def accelerate(enabled: bool = True) -> AbstractContextManager[object]:  # noqa:
 
     Notes
     -----
-    An array keeps the pipeline that it was opened with.
+    An array keeps the pipeline, and the cache, that it was opened with.
+
+    Nothing is kept of arrays in a ``MemoryStore`` of zarr-python, which may change a value in place, nor of arrays that
+    are left to zarr-python's own pipeline.
 
     Examples
     --------
     >>> import zarr
     >>> from omnizarr.interop.zarr_python import accelerate
-    >>> with accelerate():
+    >>> with accelerate(chunk_cache="100MB"):
     ...     array = zarr.create_array({}, shape=(6,), chunks=(4,), dtype="int16")
     >>> array[2:5] = 7
     >>> array[::2]
     array([0, 7, 7], dtype=int16)
     """
     path = _NAME if enabled else zarr.config.defaults[0]["codec_pipeline"]["path"]
-    return cast("AbstractContextManager[object]", zarr.config.set({_PATH: path}))
+    cache = _cache_of(chunk_cache) if enabled else None
+    return cast("AbstractContextManager[object]", zarr.config.set({_PATH: path, _CACHE: cache}))
+
+
+def _cache_of(wanted: int | str | ChunkCache | None) -> ChunkCache | None:
+    """Return the cache that a setting means: the same one for all arrays that are opened with the same number."""
+    if isinstance(wanted, ChunkCache):
+        return wanted
+    limit = amounts.limit(wanted, "chunk_cache") if wanted else None
+    if not limit:
+        return None
+    with threads.lock((_cache_of, limit)):
+        found = _caches.get(limit)
+        if found is None:
+            found = _caches[limit] = ChunkCache(limit)
+        return found
 
 
 # -- an array -----------------------------------------------------------------------
@@ -213,13 +243,15 @@ class _Bound(NamedTuple):
 class _Array:
     """The facts about its array that a pipeline needs to bind it when a chunk is first used."""
 
-    def __init__(self, metadata: Any, store: TheirStore) -> None:
+    def __init__(self, metadata: Any, store: TheirStore, cache: ChunkCache | int | None = None) -> None:
         self._metadata = metadata
         self._store = store
+        self._cache = _cache_of(cache)
         self._known: dict[tuple[bool, Hashable], _Bound | None] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _Array, (self._metadata, self._store)
+        # In another process, arrays share one cache of the same size.
+        return _Array, (self._metadata, self._store, None if self._cache is None else self._cache.limit)
 
     def bound(self, item: Any) -> _Bound | None:
         """Return the array of an item of a batch, bound; None if it is left to zarr-python."""
@@ -244,7 +276,7 @@ class _Array:
         found = None if shared is None else Keys.of(key, shared.keys, len(shared.metadata.shape))
         if shared is None or store is None or found is None:
             return None
-        binding = shared.upon(store, found.prefix, found.prefix.removesuffix("/"))
+        binding = shared.upon(store, found.prefix, found.prefix.removesuffix("/"), self._cache)
         return _Bound(binding, found, isinstance(store, LocalStore | MemoryStore))
 
 
