@@ -250,9 +250,10 @@ def open_file(name: StoreLike, mode: Mode | Literal["x"] = "r", **options: Any) 
     Examples
     --------
     >>> import omnizarr
-    >>> with omnizarr.File("h5py.zarr", "w") as root:
+    >>> values = {}  # or a path: "x.zarr"
+    >>> with omnizarr.File(values, "w") as root:
     ...     root["x"] = [1, 2]
-    >>> omnizarr.File("h5py.zarr")["x"][()]
+    >>> omnizarr.File(values)["x"][()]
     array([1, 2])
     """
     return open_group(name, "w-" if mode == "x" else mode, **options)
