@@ -127,6 +127,11 @@ def check_open_file(path, theirs):
     try:
         root = omnizarr.open_group(HDF5Store(LocalStore(path.parent, read_only=True), path.name), mode="r")
     except OmnizarrError as error:
+        try:
+            list(theirs)
+        except (RuntimeError, KeyError):
+            counts["files that neither reads"] += 1
+            return
         counts["files that only h5py opens"] += 1
         say(f"{path}: {error}")
         return
@@ -135,25 +140,70 @@ def check_open_file(path, theirs):
     for note in root.store.notes:
         noted[note.split(": ")[0].strip("/")].append(note)
     ours = {"": root, **dict(root.members(max_depth=None))}
+    check_object(path, "", theirs, ours, noted)
+    seen, groups = {h5py.h5o.get_info(theirs.id).addr}, [("", theirs)]
+    visited = {""}
+    for above, group in groups:
+        try:
+            names = list(group)
+        except (RuntimeError, UnicodeError) as error:
+            counts["groups that h5py cannot list"] += 1
+            say(f"{path}: /{above}: h5py cannot list: {error}")
+            continue
+        for each in names:
+            name = f"{above}/{each}" if above else each
+            visited.add(name)
+            found = check_link(path, name, group, each, ours, noted)
+            if isinstance(found, h5py.Group) and isinstance(group.get(each, getlink=True), h5py.HardLink):
+                address = h5py.h5o.get_info(found.id).addr
+                if address not in seen:
+                    seen.add(address)
+                    groups.append((name, found))
+    for name in ours.keys() - visited:
+        counts["nodes that only we read"] += 1
+        say(f"{path}: /{name}: only we read it")
 
-    def visit(name, each):
-        name = name.decode("utf-8", "surrogateescape") if isinstance(name, bytes) else name
-        notes = " ".join(noted.get(name, []))
-        node = ours.get(name)
-        if isinstance(each, h5py.Datatype):
-            return
-        if node is None:
-            missing(path, name, each, notes, noted)
-            return
-        check_attributes(path, name, each, node, notes)
-        if isinstance(each, h5py.Dataset):
-            check_dataset(path, name, each, node, notes)
 
-    visit("", theirs["/"])
+def check_link(path, name, group, each, ours, noted):
+    """Check what a link leads to, and return it if it is in the file."""
+    name = name.encode("utf-8", "replace").decode()
+    plain_name = "/".join((*name.split("/")[:-1], name.split("/")[-1].removeprefix("_nc4_non_coord_")))
+    notes = " ".join(noted.get(name, []))
     try:
-        theirs.visititems(visit)
-    except (RuntimeError, UnicodeError, KeyError, ValueError) as error:
-        say(f"{path}: h5py cannot visit: {error}")
+        link = group.get(each, getlink=True)
+    except (RuntimeError, KeyError, ValueError):
+        link = None
+    except TypeError:
+        counts["links of unknown kinds" if "a link of an unknown kind" in notes else "links MISSING"] += 1
+        return None
+    if isinstance(link, h5py.ExternalLink):
+        counts["external links" if "it leads to" in notes else "external links MISSING"] += 1
+        return None
+    try:
+        found = group[each]
+    except Exception as error:
+        if plain_name in ours:
+            counts["nodes that only we read"] += 1
+            say(f"{path}: /{name}: only we read it: {error}")
+        else:
+            counts["links that neither follows" if notes else "links that neither follows, without a note"] += 1
+            _ = notes or say(f"{path}: /{name}: no note of a link that h5py cannot follow: {error}")
+        return None
+    if isinstance(found, h5py.Datatype):
+        counts["named datatypes" if "named datatype" in notes else "named datatypes MISSING"] += 1
+    elif plain_name not in ours:
+        missing(path, name, found, notes, noted)
+    else:
+        check_object(path, plain_name, found, ours, noted)
+    return found
+
+
+def check_object(path, name, each, ours, noted):
+    notes, node = " ".join(noted.get(name, [])), ours[name]
+    check_attributes(path, name, each, node, notes)
+    if isinstance(each, h5py.Dataset):
+        counts["links to datasets"] += 1
+        check_dataset(path, name, each, node, notes)
 
 
 def missing(path, name, each, notes, noted):
@@ -166,6 +216,21 @@ def missing(path, name, each, notes, noted):
     elif not str(each.attrs.get("NAME", "")).startswith(("This is a netCDF", "b'This is a netCDF")):
         counts[f"{shown} MISSING"] += 1
         say(f"{path}: /{name}: MISSING")
+
+
+def same_type(found, expected):
+    """Return whether a type of omnizarr is that of h5py; the order of bytes is one of storage."""
+    if expected.subdtype is not None or found.subdtype is not None:
+        return (found.shape == expected.shape or not found.shape) and same_type(found.base, expected.base)
+    if expected.names is not None:
+        return (
+            found.names == expected.names and all(same_type(found[each], expected[each]) for each in expected.names)
+        ) or found.kind in "TO"
+    if h5py.check_string_dtype(expected) is not None and found.kind in "TUO":
+        return True
+    if expected.kind == "O":
+        return found.kind in "OT"
+    return found.newbyteorder("=") == np.dtype(expected.str).newbyteorder("=")
 
 
 reasons = collections.Counter()
@@ -222,6 +287,9 @@ def check_dataset(path, name, each, node, notes):
         say(f"{path}: /{name}: {type(error).__name__}: {error}")
         return
     found = np.asarray(found)
+    if not same_type(np.dtype(node.dtype), each.dtype) and "JSON texts" not in notes:
+        counts["types DIFFERENT"] += 1
+        say(f"{path}: /{name}: {np.dtype(node.dtype)!r}, h5py {each.dtype!r}")
     if found.shape != np.shape(expected):
         counts["datasets DIFFERENT"] += 1
         say(f"{path}: /{name}: shape {found.shape}, h5py {expected.shape}")

@@ -6,6 +6,7 @@ Each try has 10 s of CPU, and each process 2 GiB. What is no error of omnizarr i
 
 import argparse
 import collections
+import io
 import itertools
 import multiprocessing
 import os
@@ -24,7 +25,7 @@ import numpy as np
 
 import omnizarr
 from omnizarr.errors import OmnizarrError
-from omnizarr.readers import fits, grib, netcdf3
+from omnizarr.readers import fits, grib, netcdf3, tiff
 from omnizarr.readers.hdf5.store import HDF5Store
 from omnizarr.stores import MemoryStore
 from omnizarr.stores.manifests.file import File
@@ -39,7 +40,7 @@ SIGNATURES = (
     *(b"FAHD", b"FADB", b"EAHD", b"EAIB", b"EASB", b"EADB", b"SMTB", b"\x89HDF", b"b2frame", b"zfp"),
 )
 
-READERS = {"netcdf3": netcdf3, "fits": fits, "grib": grib}
+READERS = {"netcdf3": netcdf3, "fits": fits, "grib": grib, "tiff": tiff}
 KINDS = ("hdf5", *READERS)
 
 
@@ -54,6 +55,8 @@ def samples(kind):
         return [({"x": fits_files.sample()}, "x")]
     if kind == "grib":
         return [({"x": grib_files.sample() + grib_files.packings()}, "x")]
+    if kind == "tiff":
+        return [({"x": content}, "x") for content in pictures()]
     found = []
     for version in (("earliest", "latest"), ("v110", "v110"), ("latest", "latest")):
         with tempfile.TemporaryDirectory() as folder:
@@ -62,6 +65,33 @@ def samples(kind):
         found += [(values, name) for name in ("types.h5", "structure.h5", "x.h5", "x.h5", "part1.h5")]
     plugins = (Path(__file__).parent / "hdf5" / "data" / "plugins.h5").read_bytes()
     return [*found, ({"x": plugins}, "x"), ({"x": (FILES / "everything.nc").read_bytes()}, "x")]
+
+
+def pictures():
+    """Return small TIFF files: pages, tiles, pyramids, compressions, predictors, classic and large."""
+    import tifffile
+
+    data = np.arange(3 * 40 * 50, dtype="u2").reshape(3, 40, 50)
+    kept = {"photometric": "minisblack"}
+    for options in (
+        {"bigtiff": True},
+        {"byteorder": ">"},
+        {"ome": True},
+        {"imagej": True},
+    ):
+        memory = io.BytesIO()
+        with tifffile.TiffWriter(memory, **options) as file:
+            if "imagej" in options:
+                file.write(data)
+            else:
+                file.write(data, tile=(16, 32), compression="zlib", predictor=2, subifds=1, **kept)
+                file.write(data[:, ::2, ::2], tile=(16, 32), subfiletype=1, **kept)
+            if not {"imagej", "ome"} & set(options):
+                file.write(data[0], rowsperstrip=7, compression="lzw", **kept)
+                file.write(data[0].astype("u1"), compression="packbits", metadata={"a": 1}, **kept)
+                file.write(data[0] / 7, compression="zstd", predictor=3, **kept)
+                file.write(np.zeros((20, 30, 3), "u1"), photometric="rgb", planarconfig="separate")
+        yield memory.getvalue()
 
 
 def write(folder, version):
@@ -145,9 +175,10 @@ def look(kind, values, name):
         if contents is None:
             return
         store = ManifestStore(contents.documents, contents.manifests, [file])
-    root = omnizarr.open_group(store, mode="r")
+    root = omnizarr.open(store, mode="r")
     failed = None
-    for path, node in root.members(max_depth=None):
+    members = root.members(max_depth=None) if isinstance(root, omnizarr.Group) else [("", root)]
+    for path, node in members:
         try:
             node.attrs.asdict()
             if isinstance(node, omnizarr.Array):

@@ -98,3 +98,15 @@ def test_what_is_broken_elsewhere_is_not_in_the_way(tmp_path):
     assert [note.partition(" (")[0] for note in store.notes] == [
         "/bad: not shown: it cannot be read: the checksum of an object header is wrong: some of its bytes have changed"
     ]
+
+
+def test_a_file_that_is_open_for_writing_has_a_note(tmp_path):
+    path = tmp_path / "x.h5"
+    with h5py.File(path, "w", libver="latest") as file:
+        file["x"] = np.arange(3)
+        file.swmr_mode = True
+        assert opened(path).notes == (
+            "/: a writer has this file open, or did not close it: what it has not stored is missing",
+        )
+    assert opened(path).notes == ()
+    assert opened(path).get("x/zarr.json") is not None

@@ -35,6 +35,14 @@ def opened(path):
     return File(LocalStore(path.parent, read_only=True), path.name)
 
 
+def library():
+    """Return libhdf5 with all its functions."""
+    libraries = [*Path(h5py.__file__).parents[1].glob("h5py.libs/libhdf5-*")]
+    if not libraries:
+        pytest.skip("h5py cannot make such files, and the library that it uses is not beside it")
+    return ctypes.CDLL(libraries[0])
+
+
 @contextmanager
 def both(path):
     with h5py.File(path) as theirs:
@@ -210,10 +218,7 @@ def test_chunks_beyond_a_shape_that_shrank_are_left_out(tmp_path):
 
 def test_shared_messages_are_found(tmp_path):
     path = tmp_path / "x.h5"
-    libraries = [*Path(h5py.__file__).parents[1].glob("h5py.libs/libhdf5-*")]
-    if not libraries:
-        pytest.skip("h5py cannot make such files, and the library that it uses is not beside it")
-    hdf5 = ctypes.CDLL(libraries[0])
+    hdf5 = library()
     created = h5py.h5p.create(h5py.h5p.FILE_CREATE)
     assert hdf5.H5Pset_shared_mesg_nindexes(ctypes.c_int64(created.id), 1) == 0
     assert hdf5.H5Pset_shared_mesg_index(ctypes.c_int64(created.id), 0, SHARED, 1) == 0
@@ -226,6 +231,48 @@ def test_shared_messages_are_found(tmp_path):
     with both(path) as found:
         check_attributes(*found)
         check_datasets(path, *found)
+
+
+class ImageConfiguration(ctypes.Structure):
+    """``H5AC_cache_image_config_t``."""
+
+    _fields_ = (
+        ("version", ctypes.c_int),
+        ("generate_image", ctypes.c_bool),
+        ("save_resize_status", ctypes.c_bool),
+        ("entry_ageout", ctypes.c_int),
+    )
+
+
+def test_metadata_that_are_kept_in_an_image_of_the_cache_are_found(tmp_path):
+    path, hdf5 = tmp_path / "x.h5", library()
+    access = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
+    access.set_libver_bounds(h5py.h5f.LIBVER_LATEST, h5py.h5f.LIBVER_LATEST)
+    configuration = ImageConfiguration(1, True, False, -1)
+    assert hdf5.H5Pset_mdc_image_config(ctypes.c_int64(access.id), ctypes.byref(configuration)) == 0
+    with h5py.File(h5py.h5f.create(bytes(path), h5py.h5f.ACC_TRUNC, None, access)) as theirs:
+        theirs.create_dataset("group/x", data=np.arange(60).reshape(6, 10), chunks=(2, 3), maxshape=(None, None))
+        theirs["group"].attrs["text"] = "in the image"
+    raw = path.read_bytes()
+    assert b"MDCI" in raw
+    with both(path) as found:
+        check_attributes(*found)
+        check_datasets(path, *found)
+
+
+def test_an_object_has_more_messages_than_its_header_says(tmp_path):
+    """As ``tbad_msg_count.h5`` of the HDF5 library; releases of it differ in how wrong the number may be."""
+    path = tmp_path / "x.h5"
+    with h5py.File(path, "w") as theirs:
+        group = theirs.create_group("x")
+        for number in range(3):
+            group.attrs[f"{number}"] = number
+    at = opened(path).find("x").address
+    raw = bytearray(path.read_bytes())
+    raw[at + 2] = 2
+    path.write_bytes(raw)
+    file = opened(path)
+    assert [each.name for each in file.attributes(file.find("x"))] == ["0", "1", "2"]
 
 
 def test_the_own_path_of_an_object_is_the_first_to_it(tmp_path):

@@ -79,6 +79,27 @@ def test_numbers_with_odd_bits_are_numbers(chain, tmp_path):
         np.testing.assert_array_equal(root["f4"][...], file["f4"][...])
 
 
+def test_enumerations_of_odd_bits_are_numbers(tmp_path):
+    four = h5py.h5t.STD_U8LE.copy()
+    four.set_precision(4)
+    kind = h5py.h5t.enum_create(four)
+    for number, name in enumerate((b"RED", b"GREEN", b"BLUE")):
+        kind.enum_insert(name, number)
+    member = h5py.h5t.create(h5py.h5t.COMPOUND, 3)
+    member.insert(b"colour", 0, kind)
+    member.insert(b"other", 1, h5py.h5t.STD_I16LE)
+    values = np.zeros(7, [("colour", "u1"), ("other", "i2")])
+    values["colour"], values["other"] = np.arange(7) % 3, range(7)
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        for name, of_type, data in (("x", kind, np.ascontiguousarray(values["colour"])), ("y", member, values)):
+            space = h5py.h5s.create_simple(data.shape)
+            dataset = h5py.h5d.create(file.id, name.encode(), of_type, space)
+            dataset.write(h5py.h5s.ALL, h5py.h5s.ALL, data, of_type)
+    root = opened(tmp_path / "x.h5")
+    np.testing.assert_array_equal(root["x"][...], values["colour"])
+    np.testing.assert_array_equal(root["y"][...], values)
+
+
 @pytest.mark.parametrize("chain", CHAINS)
 def test_compounds_with_odd_bits_and_arrays_are_records(chain, tmp_path):
     nine = h5py.h5t.STD_I16BE.copy()

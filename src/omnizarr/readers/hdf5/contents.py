@@ -508,6 +508,8 @@ class Contents:
             nodes[address] = known.setdefault(address, made)
         facts = _OfAll(root.address, nodes, name_of)
         view = View(self)
+        if file.source.is_open:
+            view.notes.append("/: a writer has this file open, or did not close it: what it has not stored is missing")
         for node in nodes.values():
             view.notes += node.notes
         for node in nodes.values():

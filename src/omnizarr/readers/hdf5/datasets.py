@@ -19,6 +19,7 @@ _STORAGE: Final[tuple[Storage, ...]] = ("compact", "contiguous", "chunked", "vir
 
 Index: TypeAlias = Literal["tree", "single", "implicit", "fixed", "extensible", "tree 2"]
 _INDEXES: Final[dict[int, Index]] = {1: "single", 2: "implicit", 3: "fixed", 4: "extensible", 5: "tree 2"}
+_RANK: Final = 33  # with the size of an element
 _PARAMETERS: Final = {"fixed": 1, "extensible": 5, "tree 2": 6}
 
 
@@ -192,6 +193,8 @@ def _layout(cursor: Cursor, space: Dataspace, datatype: Datatype) -> Layout:
 
 def _old_layout(cursor: Cursor, space: Dataspace, datatype: Datatype) -> Layout:
     rank, number = cursor.uint(1), cursor.uint(1)
+    if not 0 < rank <= _RANK:
+        cursor.fail("the data layout has no such number of dimensions", found=rank, expected=f"1 to {_RANK}")
     cursor.skip(5)
     if number > 2:
         cursor.fail("the class of the data layout is unknown", found=number)

@@ -378,7 +378,8 @@ def _enum(cursor: Cursor, version: int, count: int, size: int, depth: int) -> Da
         cursor.fail("an enumeration has another size than its numbers", found=size, expected=base.size)
     is_signed, order = base.code[1:2] == "i", "big" if base.code[:1] == ">" else "little"
     values = [int.from_bytes(cursor.take(size), order, signed=is_signed) for _ in names]  # type: ignore[arg-type]
-    return Datatype("enum", size, base.code, base.name, base=base, labels=dict(zip(names, values, strict=True)))
+    labels = dict(zip(names, values, strict=True))
+    return Datatype("enum", size, base.code, base.name, base=base, labels=labels, bits=base.bits)
 
 
 def _array(cursor: Cursor, version: int, size: int, depth: int) -> Datatype:

@@ -16,13 +16,14 @@ from omnizarr.readers.hdf5.source import SEAL, Cursor, Source
 
 DATASPACE, LINK_INFO, DATATYPE, OLD_FILL, FILL, LINK, EXTERNAL, LAYOUT = 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08
 FILTERS, ATTRIBUTE, SHARED_TABLE, CONTINUATION, SYMBOL_TABLE = 0x0B, 0x0C, 0x0F, 0x10, 0x11
-CHUNK_RANK, ATTRIBUTE_INFO, REFERENCES = 0x13, 0x15, 0x16
+CHUNK_RANK, ATTRIBUTE_INFO, REFERENCES, IMAGES = 0x13, 0x15, 0x16, 0x18
 
 _HEAD: Final = struct.Struct("<HHB3x")  # of a message: type, bytes, flags
 _SHORT: Final = struct.Struct("<BHB")  # the same in new headers
 _SHARED: Final = 2
 _MUST_KNOW: Final = 1 << 7  # "fail if unknown, always"
 _LAST: Final = 0x18  # the highest type of a message that the specification defines
+_BOGUS: Final = 0x09  # the one below that which it never defines
 _BLOCKS: Final = 1 << 12  # continuations of one header
 _DEPTH: Final = 8  # shared messages that lead to shared messages
 
@@ -97,7 +98,7 @@ def _read(source: Source, address: int, depth: int) -> Header:
         raw, links = _old(source, cursor)
     messages = []
     for message, flags in raw:
-        if message.kind > _LAST and flags & _MUST_KNOW:
+        if (message.kind > _LAST or message.kind == _BOGUS) and flags & _MUST_KNOW:
             raise source.broken(message.address, "an object has a message of a later version", found=message.kind)
         if message.kind == REFERENCES and is_new and len(message.data) >= 5:
             links = int.from_bytes(message.data[1:5], "little")
@@ -108,14 +109,15 @@ def _read(source: Source, address: int, depth: int) -> Header:
 def _old(source: Source, cursor: Cursor) -> tuple[list[tuple[Message, int]], int]:
     cursor.version("the object header", 1)
     cursor.skip(1)
-    count, links, size = cursor.uint(2), cursor.uint(4), cursor.uint(4)
+    cursor.skip(2)  # the number of messages, which some writers state wrongly, and libhdf5 does not need either
+    links, size = cursor.uint(4), cursor.uint(4)
     walk = source.visits("an object header")
     blocks = [(cursor.address + 16, size)]
     found: list[tuple[Message, int]] = []
     for at, length in blocks:
         walk.visit(at, length)
         block = source.cursor(at, length)
-        while block.left >= 8 and len(found) < count:
+        while block.left >= 8:
             kind, length_here, flags = block.unpack(_HEAD)
             place = at + block.at
             found.append((Message(kind, place, block.take(length_here)), flags))
@@ -215,3 +217,26 @@ def read_extension(source: Source, address: int) -> None:
         table.version("the table of shared messages", 0)
         source.shared = table.address_or_none()
         source.memo["shared indexes"] = table.uint(1)
+    images = header.find(IMAGES)
+    if images is not None:
+        images.version("the image of the cache", 0)
+        source.put_images(_images(images))
+
+
+def _images(message: Cursor) -> Iterator[tuple[int, bytes]]:
+    """Yield structures that a writer has kept together, each with its address."""
+    source = message.source
+    address, length = message.address_or_none(), message.length()
+    if address is None or length <= SEAL:
+        return
+    cursor = source.sealed(address, length, "the image of the cache", b"MDCI")
+    cursor.version("the image of the cache", 0)
+    cursor.skip(1)
+    cursor.length()
+    for _ in range(cursor.uint(4)):
+        cursor.skip(8)
+        parents = cursor.uint(2)
+        cursor.skip(4)
+        at, size = cursor.defined("a structure in the image of the cache"), cursor.length()
+        cursor.skip(parents * source.offset_size)
+        yield at, cursor.take(size)

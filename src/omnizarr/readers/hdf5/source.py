@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from omnizarr.codecs import checksums
 from omnizarr.errors import MetadataError, NodeNotFoundError, OmnizarrError, Remedy
+from omnizarr.stores.base import Buffers
 from omnizarr.stores.manifests.file import FIRST, File
 
 T = TypeVar("T")
@@ -69,6 +70,8 @@ class Source:
         Half of the number of children that a node of a version 1 B-tree of chunks has room for.
     shared : int or None
         The address of the table of shared messages.
+    is_open : bool
+        Whether a writer has it open, or did not close it.
     """
 
     spec = SPEC
@@ -82,6 +85,7 @@ class Source:
         self.offset_size = self.length_size = 8
         self.chunk_rank = 32
         self.shared: int | None = None
+        self.is_open = False
         self._blocks: dict[int, bytes] = {}
         self._is_far = not file.is_local and self.store.features.concurrency > 1
         self._ahead = _AHEAD
@@ -89,6 +93,7 @@ class Source:
         self._wanted: set[int] | None = None  # blocks that tasks need, while they are tried
         self._thread = 0  # that tries them
         self._parsed: dict[Any, Any] = {}
+        self._images: list[tuple[int, bytes]] = []
         self.memo: dict[Any, Any] = {}
         if self._is_far:
             self._keep(0, bytes(file.head(FIRST)))
@@ -124,7 +129,7 @@ class Source:
         spans = [(start, min(start + length, self.size)) for start in starts]
         known = {number for number, span in enumerate(spans) if self._is_far and self._has(span)}
         left = [span for number, span in enumerate(spans) if number not in known]
-        fetched = iter(self.file.read(left) if left else ())
+        fetched = iter(self._images_in(left, self.file.read(left)) if left else ())
         for number, (row, (start, stop)) in enumerate(zip(rows, spans, strict=True)):
             part = self.read(start - self.base, stop - start) if number in known else next(fetched)
             row[: stop - start] = np.frombuffer(part, np.uint8)
@@ -317,7 +322,8 @@ class Source:
             else:
                 runs.append([number, number + 1])
         spans = [(start * _BLOCK, min(stop * _BLOCK, self.size)) for start, stop in runs]
-        for (start, _), part in zip(runs, self.file.read(spans) if spans else (), strict=True):
+        parts = self._images_in(spans, self.file.read(spans)) if spans else ()
+        for (start, _), part in zip(runs, parts, strict=True):
             self._keep(start, bytes(part))
 
     def _keep(self, first: int, data: bytes) -> None:
@@ -331,8 +337,27 @@ class Source:
             self._blocks[first + number] = data[number * _BLOCK : (number + 1) * _BLOCK]
 
     def _fetch(self, start: int, stop: int) -> bytes:
-        (part,) = self.file.read([(start, stop)])
+        (part,) = self._images_in([(start, stop)], self.file.read([(start, stop)]))
         return bytes(part)
+
+    def put_images(self, images: Iterable[tuple[int, bytes]]) -> None:
+        """Note bytes that are in the file elsewhere than at their addresses."""
+        self._images = [(self._checked(address, len(data)), data) for address, data in images]
+        self._blocks = {}
+
+    def _images_in(self, spans: Sequence[tuple[int, int]], parts: Buffers) -> Buffers:
+        """Return parts of the file with the images that lie in them."""
+        if not self._images:
+            return parts
+        found: Buffers = []
+        for (start, stop), part in zip(spans, parts, strict=True):
+            changed = bytearray(part)
+            for at, data in self._images:
+                first, last = max(start, at), min(stop, at + len(data))
+                if first < last:
+                    changed[first - start : last - start] = data[first - at : last - at]
+            found.append(bytes(changed))
+        return found
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_blocks": {}, "_unused": set(), "_wanted": None, "_parsed": {}, "memo": {}}

@@ -13,6 +13,7 @@ from omnizarr.readers.hdf5.source import SEAL, Cursor, Source
 
 SIGNATURE: Final = b"\x89HDF\r\n\x1a\n"
 
+_OPEN: Final = 1 | 4  # for writing, and the same while others read
 _SIZES: Final = (2, 4, 8)
 
 
@@ -71,7 +72,8 @@ def _old(cursor: Cursor, version: int) -> tuple[int, None]:
 def _new(cursor: Cursor) -> tuple[int, int | None]:
     _widths(cursor)
     cursor.source.sealed(0, 12 + 4 * cursor.source.offset_size + SEAL, "the superblock", SIGNATURE)
-    cursor.skip(1)
+    flags = cursor.uint(1)
+    cursor.source.is_open = cursor.source.version > 2 and bool(flags & _OPEN)
     base = cursor.address_or_none() or 0
     extension = cursor.address_or_none()
     _check_end(cursor, base)
