@@ -55,6 +55,8 @@ class Binding:
         Number of the array in that cache.
     native : object
         The native engine's object for the array; None with the reference engine.
+    asks_store : bool
+        Whether the engine in use asks the store, in Python, for each chunk.
     elements : Elements
         What reads elements without chunks, if the store makes these of other arrays.
     if_nothing : callable
@@ -77,6 +79,7 @@ class Binding:
     cache: ChunkCache | None = field(init=False, repr=False, default=None)
     number: int = field(init=False, repr=False, default=0)
     native: Any = field(init=False, repr=False)
+    asks_store: bool = field(init=False, repr=False)
     elements: Elements | None = field(init=False, repr=False, default=None)
     if_nothing: Callable[[], None] | None = field(init=False, repr=False, default=None)
     conversion: Conversion | None = field(init=False, repr=False, default=None)
@@ -88,7 +91,7 @@ class Binding:
             self.cache = self.chunk_cache if isinstance(self.chunk_cache, ChunkCache) else ChunkCache(self.chunk_cache)
             self.number = self.cache.number_of(self.store, self.prefix, self.chain)
         self._chains = {}
-        self.native = native.engine_of(self)
+        self.native, self.asks_store = native.engine_of(self)
         if self.cache is None and self.policy.missing == "fill":  # without chunks, none is kept, and none is missing
             self.elements = verbs.elements(self.store, self.prefix)
 

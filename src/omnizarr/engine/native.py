@@ -70,21 +70,23 @@ def module_for(asked: str | None) -> Any:
     return native
 
 
-def engine_of(binding: Binding) -> Any:
-    """Return the native engine's object for an array; None if the reference engine must be used.
+def engine_of(binding: Binding) -> tuple[Any, bool]:
+    """Return the native engine's object for an array, and whether it asks the store, in Python, for each chunk.
+
+    Return None if the reference engine must be used.
 
     Raises MissingDependencyError if the native engine is requested and missing; SettingError.
     """
     native = module_for(binding.policy.engine)
     if native is None:
-        return None
+        return None, True
     codecs = _codecs.get(binding.chain, lambda: _codecs_of(native, binding))
     if codecs is None:
-        return None
+        return None, True
     store, keys, prefix = binding.store, binding.keys, binding.prefix
     affixes = keys.affixes
     if affixes is None:
-        return None
+        return None, True
     head, separator, tail, scalar = affixes
     names = (prefix + head, separator, tail, prefix + scalar)
     if type(store) is not LocalStore and (there := verbs.elsewhere(store, prefix)) is not None:
@@ -98,7 +100,7 @@ def engine_of(binding: Binding) -> Any:
     elif (located := _located(native, binding, store, names[0])) is not None:
         store, where = located
     elif binding.cache is not None and has_stamps(store):
-        return None  # only the reference engine asks a Python store whether a value is still the same
+        return None, True  # only the reference engine asks a Python store whether a value is still the same
     else:
         where = {
             "concurrency": store.features.concurrency,
@@ -109,10 +111,11 @@ def engine_of(binding: Binding) -> Any:
             where["remote"] = remote
         else:
             lookup = _lookup(native, binding, store, names)
-            return native.Engine(codecs, names, _Bounded(store, binding.chain.most_stored), **where, **lookup)
+            bounded = _Bounded(store, binding.chain.most_stored)
+            return native.Engine(codecs, names, bounded, **where, **lookup), not lookup
     if binding.cache is not None and "concurrency" not in where:
         where["cache"] = binding.cache.shared_with(native), binding.number
-    return native.Engine(codecs, names, store, **where)
+    return native.Engine(codecs, names, store, **where), False
 
 
 def _located(native: Any, binding: Binding, store: Store, head: str) -> tuple[Store, dict[str, Any]] | None:

@@ -12,6 +12,7 @@ decodes it, and takes the next piece, so that some are decoded while others arri
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -26,7 +27,7 @@ from omnizarr.engine import cache
 from omnizarr.errors import ChunkMemoryError, ChunkSizeError, OmnizarrError, StoreLimitError
 from omnizarr.indexing import Piece, Pieces
 from omnizarr.stores import Store, pool, verbs, waiting
-from omnizarr.stores.base import Change, Reader
+from omnizarr.stores.base import Change, Reader, parts_of
 from omnizarr.stores.local.directory import LocalStore
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ _SMALLEST_WRITTEN = 16 * 1024
 _SMALLEST_ENCODED = 8 * 1024
 # A thread takes work in batches of about this many bytes, so that small chunks need few hand-overs.
 _BYTES_PER_BATCH = 256 * 1024
+_SHARE_WANTED = 8  # a chunk is fetched at once if an eighth of it is wanted, in parts,
+_MOST_WHOLE = 64 * 1024 * 1024  # and it is not larger than this
 _LEAST_IN_LOOP = 8  # pieces at once, even if answers are so fast that threads do not pay
 # In an event loop, chunks up to this size, or with a quarter of it stored, are decoded and encoded in the loop, because
 # passing them to a thread takes as long.
@@ -70,6 +73,21 @@ def read(binding: Binding, plan: Pieces, out: AnyArray, concurrency: int | None 
         workers, batch = _share(binding, pieces, concurrency, smallest)
         pool.run(partial(_read_piece, binding, out, found), plan, workers, batch)
     if pieces and not found:
+        check_home(binding)
+
+
+def read_parts(parts: Sequence[tuple[Binding, Piece, AnyArray]]) -> None:
+    """Read pieces of the same chunk into several arrays, like `read`, and ask the store for the chunk once.
+
+    The bindings differ in nothing but what is done to elements.
+    """
+    binding, piece, _ = parts[0]
+    found: list[bool] = []
+    wanted = sum(_size_of(out, each[2]) for _, each, out in parts)
+    shared = None if binding.cache is not None else _Shared(binding, piece[0], wanted)
+    for each, piece, out in parts:
+        _read_piece(each, out, found, piece, shared)
+    if not found:
         check_home(binding)
 
 
@@ -142,7 +160,9 @@ def _share(binding: Binding, pieces: int, concurrency: int | None, smallest: int
     return min(concurrency, pieces, -(-pieces * chunk_bytes // _BYTES_PER_WORKER)), batch
 
 
-def _read_piece(binding: Binding, out: AnyArray, found: list[bool], piece: Piece) -> None:
+def _read_piece(
+    binding: Binding, out: AnyArray, found: list[bool], piece: Piece, shared: _Shared | None = None
+) -> None:
     coords, chunk_selection, out_selection, whole = piece
     key = binding.prefix + binding.keys.encode(coords)
     chain = binding.chain_for(coords) if binding.chunks_differ else binding.chain
@@ -151,7 +171,7 @@ def _read_piece(binding: Binding, out: AnyArray, found: list[bool], piece: Piece
         if conversion is not None or np.ndarray in map(type, out_selection):
             # Scattered places have no view.
             part = np.empty(_shape_of(out, out_selection), dtype=binding.spec.dtype)
-            is_there = _read_chunk(binding, chain, coords, key, chunk_selection, part, whole=False)
+            is_there = _read_chunk(binding, chain, coords, key, chunk_selection, part, shared, whole=False)
             if is_there and not found:
                 found.append(True)
             out[out_selection] = part if conversion is None else conversion.apply(part)
@@ -159,7 +179,7 @@ def _read_piece(binding: Binding, out: AnyArray, found: list[bool], piece: Piece
         # The Ellipsis makes a view of a 0-d result, too.
         view = out[(*out_selection, ...)]
         is_whole = whole and view.shape == chain.spec.shape  # and the array's edge does not cut it
-        if _read_chunk(binding, chain, coords, key, chunk_selection, view, whole=is_whole) and not found:
+        if _read_chunk(binding, chain, coords, key, chunk_selection, view, shared, whole=is_whole) and not found:
             found.append(True)
     except StoreLimitError as error:
         wrong_size = _of_wrong_size(binding, chain, key)
@@ -206,12 +226,13 @@ def _read_chunk(
     key: str,
     selection: tuple[Any, ...],
     out: AnyArray,
+    shared: _Shared | None,
     *,
     whole: bool,
 ) -> bool:
     """Set `out` to the selected part of a chunk, or (`whole`) to all of it, and return whether it is stored."""
-    is_there = None
-    if binding.cache is not None and waiting.here.call is None and cache.has_stamps(binding.store):
+    is_there = None if shared is None else shared.read(selection, out)
+    if shared is None and binding.cache is not None and waiting.here.call is None and cache.has_stamps(binding.store):
         stored = cache.Stored(
             chain,
             (binding.number, *coords),
@@ -270,6 +291,10 @@ def _shape_of(out: AnyArray, selection: tuple[Any, ...]) -> tuple[int, ...]:
     return stand_in.shape
 
 
+def _size_of(out: AnyArray, selection: tuple[Any, ...]) -> int:
+    return math.prod(_shape_of(out, selection))
+
+
 def _fetch(binding: Binding, chain: Chain, key: str, spans: Sequence[Span] | None) -> Sequence[Buffer] | None:
     if spans is None:
         value = verbs.get_within(binding.store, key, chain.most_stored)
@@ -288,6 +313,52 @@ class _Pinned:
 
     def __call__(self, spans: Sequence[Span] | None) -> Sequence[Buffer] | None:
         return self._whole() if spans is None else self._read(spans)
+
+
+class _Shared:
+    """A chunk of which several parts are read: what is fetched for one of them is there for all.
+
+    If much of it is wanted, it is fetched at once. If it cannot be decoded in parts, its elements are kept.
+    """
+
+    def __init__(self, binding: Binding, coords: tuple[int, ...], wanted: int) -> None:
+        self._chain = chain = binding.chain_for(coords)
+        key = binding.key_of(coords)
+        self._fetch = partial(_fetch, binding, chain, key)
+        size = math.prod(chain.spec.shape)
+        self._is_whole = wanted * _SHARE_WANTED >= size and (chain.spec.nbytes or sys.maxsize) <= _MOST_WHOLE
+        read = verbs.pinned(binding.store, key) if chain.reads_part and not self._is_whole else None
+        self.is_pinned = read is not None
+        self._source = self._fetch if read is None else _Pinned(binding, chain, key, read)
+        self._value: list[Sequence[Buffer] | None] = []
+        self._parts: dict[tuple[Span, ...], Sequence[Buffer] | None] = {}
+        self._elements: AnyArray | None = None
+
+    def read(self, selection: tuple[Any, ...], out: AnyArray) -> bool:
+        """Set ``out[...] = decoded[selection]``. Return False if nothing is stored."""
+        if self._chain.reads_part:
+            return self._chain.read(self, selection, out, partial(_computed, self._chain))
+        value = self(None)
+        if value is None:
+            return False
+        if self._elements is None:
+            elements = self._chain.empty()
+            _computed(self._chain, len(value[0]), self._chain.decode_into, value[0], elements)
+            self._elements = elements
+        out[...] = self._elements[selection]
+        return True
+
+    def __call__(self, spans: Sequence[Span] | None) -> Sequence[Buffer] | None:
+        """Return parts of the stored chunk, or all of it: a source for `Chain.read`."""
+        if spans is not None and not self._is_whole:
+            wanted = tuple(spans)
+            if wanted not in self._parts:
+                self._parts[wanted] = self._source(spans)
+            return self._parts[wanted]
+        if not self._value:
+            self._value.append(self._fetch(None))
+        value = self._value[0]
+        return value if value is None or spans is None else parts_of(value[0], spans)
 
 
 def _write_piece(binding: Binding, value: AnyArray, piece: Piece) -> None:

@@ -21,6 +21,8 @@ from omnizarr.nodes.out import Out, memory_of
 from omnizarr.stores import pool
 
 _Task: TypeAlias = Callable[[], object]
+_MOST_TOGETHER = 1 << 14
+"""How many pieces of selections are compared, to read those of the same chunk together."""
 
 
 class Prepared(NamedTuple):
@@ -204,8 +206,8 @@ def read_prepared(jobs: Sequence[Prepared], concurrency: int | None = None) -> l
     for job in jobs:
         if not (engine.is_remote(job.binding) or _is_near(job.binding)):
             far.setdefault(job.binding.store.origin()[0], []).append(job)
-    near += _near([job for job in jobs if _is_near(job.binding)], concurrency)
-    tasks = [near, *(_tasks(several) for several in far.values())]
+    here = itertools.chain(near, _near([job for job in jobs if _is_near(job.binding)], concurrency))
+    tasks = [here, *(_tasks(several) for several in far.values())]
     workers = min(budget.MOST_REQUESTS, sum(_share(several, concurrency) for several in far.values())) or 1
     pool.run(_run, _in_turn(tasks), min(workers, concurrency or workers), 1)
     return [job.shown() for job in jobs]
@@ -223,23 +225,41 @@ def _is_near(binding: Binding) -> bool:
 
 
 def _near(jobs: Sequence[Prepared], concurrency: int | None) -> Iterator[_Task]:
-    """Yield a function that reads each job. Jobs of one array decode each chunk once."""
+    """Yield a function that reads each job, or each chunk. Jobs of one array decode each chunk once."""
     counts = Counter(id(job.binding.plain) for job in jobs)
     limits: dict[int, engine.Limits] = {}
+    asking: list[Prepared] = []
     for job in jobs:
         number = id(job.binding.plain)
-        if counts[number] > 1 and engine.is_stoppable(job.binding):
+        if counts[number] > 1 and job.binding.asks_store and job.binding.elements is None:
+            asking.append(job)
+        elif counts[number] > 1 and engine.is_stoppable(job.binding):
             if number not in limits:
                 limits[number] = engine.Limits(engine.shared_chunks(job.binding))
             yield partial(engine.read_within, limits[number], job.binding, job.plan, job.buffer, concurrency)
         else:
             yield partial(engine.read, job.binding, job.plan, job.buffer, concurrency)
+    yield from _tasks(asking)
 
 
-def _tasks(jobs: Iterable[Prepared]) -> Iterator[_Task]:
-    for binding, plan, buffer, *_ in jobs:
-        for piece in plan:
-            yield partial(reference.read, binding, (piece,), buffer)
+def _tasks(jobs: Sequence[Prepared]) -> Iterator[_Task]:
+    """Yield a function that reads each chunk. Parts of a chunk that several jobs want are read together."""
+    of_array: dict[int, list[Prepared]] = {}
+    for job in jobs:
+        of_array.setdefault(id(job.binding.plain), []).append(job)
+    for same in of_array.values():
+        if len(same) == 1:
+            binding, plan, buffer, *_ = same[0]
+            for piece in plan:
+                yield partial(reference.read, binding, (piece,), buffer)
+            continue
+        pieces = ((job.binding, piece, job.buffer) for job in same for piece in job.plan)
+        while some := list(itertools.islice(pieces, _MOST_TOGETHER)):
+            of_chunk: dict[tuple[int, ...], list[tuple[Binding, indexing.Piece, AnyArray]]] = {}
+            for each in some:
+                of_chunk.setdefault(each[1][0], []).append(each)
+            for parts in of_chunk.values():
+                yield partial(reference.read_parts, parts)
 
 
 def _share(jobs: Sequence[Prepared], concurrency: int | None) -> int:
