@@ -75,7 +75,9 @@ def converted_value(value: Any, dtype: np.dtype[Any], shape: tuple[int, ...], bi
 
 def as_numpy(value: Any) -> AnyArray:
     """Return the elements of an array of any library: by NumPy's protocol, or by DLPack, also from another device."""
-    if isinstance(value, np.ma.MaskedArray):  # with its mask, which elements that may be missing keep
+    # With its mask, which elements that may be missing keep. NumPy imports `np.ma` at first use, which plain arrays do
+    # not need: a process that is forked meanwhile would wait for ever.
+    if isinstance(value, np.ndarray) and type(value) is not np.ndarray and isinstance(value, np.ma.MaskedArray):
         return value
     if hasattr(value, "__array__") or not hasattr(value, "__dlpack__"):
         try:
