@@ -8,7 +8,7 @@ import pytest
 
 import omnizarr
 from omnizarr import errors
-from omnizarr.codecs.images import jpeg_shape, jpegxl_shape
+from omnizarr.codecs.pictures import jpeg_shape, jpegxl_shape
 
 imagecodecs = pytest.importorskip("imagecodecs", reason="imagecodecs is not installed")
 SMOOTH = (np.add.outer(np.arange(24), np.arange(30)) * 4 % 251).astype("u1")

@@ -17,23 +17,21 @@ from __future__ import annotations
 
 import base64
 import binascii
-import struct
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from omnizarr.codecs import pictures
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration, Description
-from omnizarr.codecs.images import jpeg_shape
 from omnizarr.codecs.record import B2B, Name, Record
 from omnizarr.codecs.streams import compressed, limit_of
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError, OmnizarrError
 from omnizarr.model import Named
-from omnizarr.support.lazy import Lazy
 
-imagecodecs: Any = Lazy("imagecodecs")
+imagecodecs: Any = pictures.imagecodecs
 
 _SPEC: Final = "TIFF 6.0"
 _ORDERS: Final[dict[str, Literal["<", ">"]]] = {"little": "<", "big": ">"}
@@ -115,7 +113,7 @@ class Tiff:
         """Return the elements of a tile or strip."""
         try:
             found = self._picture(bytes(data)) if self.compression in _PICTURES else self._stream(bytes(data))
-        except (ValueError, RuntimeError, OverflowError, MemoryError, KeyError, IndexError, TypeError) as error:
+        except (*pictures.BROKEN, KeyError) as error:
             if isinstance(error, OmnizarrError):
                 raise
             raise ChunkError(f"the tile or strip cannot be decoded by {self.compression}: {error}") from error
@@ -170,10 +168,10 @@ class Tiff:
         elif self.compression == "lerc":
             found = imagecodecs.lerc_decode(_bounded_lerc(data, rows * row), out=np.empty(shape, self._memory))
         elif self.compression == "webp":
-            _check_picture(_webp_shape(data), rows * self.width)
+            _check_picture(pictures.shape_of("webp", data), rows * self.width)
             found = imagecodecs.webp_decode(data, hasalpha=True if self.samples == 4 else None)
         elif self.compression == "png":
-            _check_picture(struct.unpack(">II", data[16:24]), rows * self.width)
+            _check_picture(pictures.shape_of("png", data), rows * self.width)
             found = imagecodecs.png_decode(data)
         else:
             decode = getattr(imagecodecs, {"jpeg2000": "jpeg2k"}.get(self.compression, self.compression) + "_decode")
@@ -185,7 +183,7 @@ class Tiff:
         return self.dtype if self.dtype.kind != "b" else np.dtype("u1")
 
     def _jpeg(self, data: bytes, rows: int) -> NDArray[Any]:
-        bits, height, width = jpeg_shape(data)
+        bits, height, width = pictures.jpeg_shape(data)
         _check_picture((height, width), rows * self.width)
         wanted: dict[str, Any] = {}
         if self.tables:
@@ -250,20 +248,6 @@ def _check_picture(shape: tuple[int, ...], pixels: int) -> None:
             "a picture is much larger than its tile", found=f"{shape[0]} by {shape[1]} pixels",
             expected=f"{pixels} pixels",
         )  # fmt: skip
-
-
-def _webp_shape(data: bytes) -> tuple[int, int]:
-    """Return height and width of a WebP picture."""
-    kind = data[12:16]
-    if data[:4] != b"RIFF" or len(data) < 30:
-        raise ValueError("no WebP picture")
-    if kind == b"VP8X":
-        return int.from_bytes(data[27:30], "little") + 1, int.from_bytes(data[24:27], "little") + 1
-    if kind == b"VP8L":
-        bits = int.from_bytes(data[21:25], "little")
-        return (bits >> 14 & 0x3FFF) + 1, (bits & 0x3FFF) + 1
-    width, height = struct.unpack("<HH", data[26:30])
-    return height & 0x3FFF, width & 0x3FFF
 
 
 def _bounded_lerc(data: bytes, elements: int) -> bytes:

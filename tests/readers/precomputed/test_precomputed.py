@@ -18,7 +18,8 @@ import pytest
 
 import omnizarr
 from omnizarr.cli import main
-from omnizarr.codecs.images import jpegxl_shape
+from omnizarr.codecs import pictures
+from omnizarr.codecs.pictures import jpegxl_shape
 from omnizarr.errors import (
     ChunkError,
     ChunkSizeError,
@@ -33,9 +34,10 @@ from omnizarr.errors import (
     StoreError,
     StoreLimitError,
 )
-from omnizarr.readers.precomputed import encodings, volume
+from omnizarr.readers.precomputed import volume
 from omnizarr.readers.precomputed.store import PrecomputedStore
 from omnizarr.stores import LocalStore, MemoryStore, verbs
+from omnizarr.support.lazy import Lazy
 
 DATA = Path(__file__).parent / "data"
 _spec = importlib.util.spec_from_file_location("made_of_volumes", DATA / "make.py")
@@ -443,14 +445,8 @@ def test_the_size_of_jpeg_xl_is_known_before_it_is_decoded(size, columns):
 
 
 def test_pictures_need_a_package(monkeypatch):
-    real = encodings.import_module
-
-    def without(name):
-        if name == "imagecodecs":
-            raise ModuleNotFoundError(name)
-        return real(name)
-
-    monkeypatch.setattr(encodings, "import_module", without)
+    missing = Lazy("imagecodecs_that_is_not_there")
+    monkeypatch.setattr(pictures, "imagecodecs", missing)
     with pytest.raises(MissingDependencyError, match="imagecodecs") as caught:
         opened({"info": info({"encoding": "png"}), "8/0-4_0-4_0-4": b"\x89PNG"})["8"][...]
     assert "tiff" in caught.value.remedy

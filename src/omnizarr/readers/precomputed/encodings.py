@@ -9,29 +9,24 @@ Spec: Neuroglancer, "Chunk encoding" and "Compressed segmentation format".
 from __future__ import annotations
 
 import math
-import struct
 import zlib
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from omnizarr.codecs.images import jpeg_shape, jpegxl_shape
+from omnizarr.codecs import pictures
 from omnizarr.errors import (
     ChunkError,
     ChunkSizeError,
     CodecError,
-    MissingDependencyError,
-    OmnizarrError,
     Remedy,
     Setting,
 )
 from omnizarr.readers.precomputed.volume import SPEC, Scale, Three
 from omnizarr.settings import config
 from omnizarr.stores.base import Buffer
-from omnizarr.support import extras
 
 _GZIP: Final = b"\x1f\x8b"
 _GROWTH: Final = 64  # bytes of a chunk for one that is stored
@@ -200,24 +195,9 @@ def _broken(found: str, expected: str) -> ChunkError:
 def _picture(scale: Scale, shape: Three, data: bytes) -> NDArray[Any]:
     """Return the voxels of a picture of any width and height, which has all of them."""
     name = scale.encoding
-    try:
-        library: Any = import_module("imagecodecs")
-    except ModuleNotFoundError as error:
-        raise MissingDependencyError(
-            f"chunks in {name} need the package imagecodecs", codec=name, remedy=extras.remedy("tiff")
-        ) from error
     voxels = math.prod(shape)
-    try:
-        rows, columns = _SHAPES[name](data)
-        if rows * columns != voxels:
-            raise ChunkSizeError("the picture has the wrong size", codec=name, found=f"{columns} by {rows} pixels",
-                                 expected=f"{voxels} pixels", spec=SPEC)  # fmt: skip
-        decode = {"jpeg": library.jpeg8_decode, "png": library.png_decode}.get(name) or library.jpegxl_decode
-        found = np.asarray(decode(data))
-    except (ValueError, RuntimeError, OverflowError, MemoryError, struct.error, IndexError, TypeError) as error:
-        if isinstance(error, OmnizarrError):
-            raise
-        raise ChunkError(f"the picture is broken: {error}", codec=name, spec=SPEC) from error
+    with pictures.reading(name, SPEC):
+        found = pictures.decoded(_PICTURES[name], data, voxels)
     if found.size != voxels * scale.channels or found.dtype.itemsize != scale.dtype.itemsize:
         raise ChunkSizeError(
             "the picture has other channels or elements",
@@ -230,25 +210,9 @@ def _picture(scale: Scale, shape: Three, data: bytes) -> NDArray[Any]:
     return found.reshape(z, y, x, scale.channels).transpose(3, 0, 1, 2)
 
 
-def _jpeg_size(data: bytes) -> tuple[int, int]:
-    _, height, width = jpeg_shape(data)
-    return height, width
-
-
-def _png_size(data: bytes) -> tuple[int, int]:
-    if data[:8] != b"\x89PNG\r\n\x1a\n" or data[12:16] != b"IHDR":
-        raise ValueError("no PNG picture")
-    width, height = struct.unpack(">II", data[16:24])
-    return height, width
-
-
-_SHAPES: Final[dict[str, Callable[[bytes], tuple[int, int]]]] = {
-    "jpeg": _jpeg_size,
-    "png": _png_size,
-    "jxl": jpegxl_shape,
-    "jpegxl": jpegxl_shape,  # the name of CloudVolume
-}
+_PICTURES: Final = {"jpeg": "jpeg", "png": "png", "jxl": "jpegxl", "jpegxl": "jpegxl"}
+"""Of encodings. The last is the name of CloudVolume."""
 _DECODERS: Final[dict[str, Callable[[Scale, Three, bytes], NDArray[Any]]]] = {
     "compressed_segmentation": _segmentation,
-    **dict.fromkeys(_SHAPES, _picture),
+    **dict.fromkeys(_PICTURES, _picture),
 }
