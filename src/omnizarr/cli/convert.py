@@ -98,6 +98,11 @@ PROBLEM: Final = 1
     type=click.Choice(["0.5", "0.6"]),
     help="Version of OME-Zarr that images become. Default: 0.5 from Zarr v2, or unchanged.",
 )
+@click.option(
+    "--convention",
+    type=click.Choice(["nz"]),
+    help="Convention to write: nz, for NZ-1.0 (netCDF for Zarr v3, a draft).",
+)
 @click.option("--temporary", metavar="PLACE", type=PLACE, help="Place for temporary objects. Default: next to DST.")
 @concurrency_option
 @scheduler_option

@@ -14,6 +14,7 @@ from omnizarr.formats.conventions.gdal import GDAL
 from omnizarr.formats.conventions.nczarr import NCZARR
 from omnizarr.formats.conventions.ome import OME
 from omnizarr.formats.conventions.registered import CONVENTIONS as REGISTERED
+from omnizarr.formats.conventions.registered import nz
 from omnizarr.formats.conventions.xarray import XARRAY
 from omnizarr.model import Loss, Metadata, Named
 
@@ -31,7 +32,7 @@ __all__ = [
     "title_of",
 ]
 
-CONVENTIONS: Final[tuple[Convention, ...]] = (ANNDATA, OME, GDAL, *REGISTERED, XARRAY, NCZARR)
+CONVENTIONS: Final[tuple[Convention, ...]] = (ANNDATA, OME, GDAL, *REGISTERED, XARRAY, NCZARR, nz.CONVENTION)
 """The conventions in the order in which they are applied."""
 
 

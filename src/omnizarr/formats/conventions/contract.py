@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from omnizarr.model import ArrayMetadata, Loss, Metadata, Named
 
@@ -16,15 +16,17 @@ from omnizarr.model import ArrayMetadata, Loss, Metadata, Named
 class Nodes(Mapping[str, Metadata]):
     """The nodes of a hierarchy by path, without a leading slash; the root is ``""``.
 
-    `wishes` are the versions of conventions that they shall become, by the names of the conventions.
+    `wishes` are the versions of conventions that they shall become, by the names of the conventions. `memos` is for
+    what conventions need of many nodes again, by keys of their own.
     """
 
-    __slots__ = ("_arrays", "_nodes", "_told", "wishes")
+    __slots__ = ("_arrays", "_nodes", "_told", "memos", "wishes")
 
     def __init__(self, nodes: Mapping[str, Metadata], wishes: Mapping[str, str] | None = None) -> None:
         self._nodes = nodes
         self._arrays: dict[str, dict[str, ArrayMetadata]] | None = None
         self.wishes: Mapping[str, str] = wishes or {}
+        self.memos: dict[tuple[str, str], Any] = {}
         self._told: dict[tuple[str, Callable[[ArrayMetadata], bool]], bool] = {}
 
     def __getitem__(self, path: str) -> Metadata:

@@ -52,6 +52,7 @@ def convert(
     references: Literal["inside", "trusted"] | Sequence[str] | None = None,
     message: str | None = None,
     ome_version: str | None = None,
+    convention: str | None = None,
 ) -> Conversion:
     """Convert an array, or a group with everything below it, to another format; or a netCDF file to Zarr, and back.
 
@@ -143,6 +144,9 @@ def convert(
         Message of the commit, if the target is a branch of a repository of Icechunk, such as
         ``"icechunk:///data/repo@main"``. The repository is created if there is none. All is committed at once, when it
         is complete and compared; otherwise nothing is.
+    convention : {"nz"}, optional
+        "nz": write NZ-1.0, a draft of netCDF's conventions for Zarr v3: all dimensions have names, and one length per
+        name in a group; attributes have types; ``_FillValue`` is a number.
     ome_version : {"0.5", "0.6"}, optional
         The version of OME-Zarr that images in Zarr v3 become. By default, images of Zarr v2 become 0.5, and others stay
         unchanged. What 0.5 cannot say, such as scenes and other coordinate systems, is reported as lost.

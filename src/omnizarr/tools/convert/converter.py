@@ -85,6 +85,8 @@ def run(task: Task) -> Conversion:
         whole = found
         if task.select:
             found = selecting.found(task, whole, dialect)
+        if task.convention is not None and dialect.name != "v3":
+            raise ValueError(Wording("{convention}: NZ-1.0 is for Zarr v3", convention=task.convention))
         if task.wishes and dialect.name != "v3":
             wanted = Wording("{ome_version}: that version of OME-Zarr is for Zarr v3", ome_version=task.ome_version)
             raise ValueError(wanted)

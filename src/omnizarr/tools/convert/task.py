@@ -47,6 +47,7 @@ class Task:
     references: Literal["inside", "trusted"] | Sequence[str] | None = None
     message: str | None = None
     ome_version: str | None = None
+    convention: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "max_memory", amounts.limit(self.max_memory, "max_memory"))
@@ -59,7 +60,8 @@ class Task:
     @property
     def wishes(self) -> dict[str, str]:
         """Versions that conventions shall become, by their names."""
-        return {} if self.ome_version is None else {"ome-zarr": self.ome_version}
+        wanted = {"ome-zarr": self.ome_version, **({} if self.convention is None else {self.convention: "1.0"})}
+        return {name: version for name, version in wanted.items() if version is not None}
 
     @property
     def only_plans(self) -> bool:
@@ -100,6 +102,10 @@ class Task:
             )
         if self.resume and self.in_place:
             raise ValueError("in place there is nothing to resume: convert again")
+        if self.convention not in (None, "nz"):
+            raise ValueError(Wording("{convention}: expected nz, for NZ-1.0", convention=self.convention))
+        if self.convention is not None and self.in_place:
+            raise ValueError("in place, only the format of Zarr changes: no convention can be given")
         if self.ome_version not in (None, "0.5", "0.6"):
             raise ValueError(Wording("{ome_version}: images become 0.5 or 0.6", ome_version=self.ome_version))
         if self.ome_version is not None and self.in_place:

@@ -46,6 +46,6 @@ _RECORDS: Final = Convention(
 
 CONVENTIONS: Final[tuple[Convention, ...]] = (
     _RECORDS,
-    *(module.CONVENTION for module in (multiscales, spatial, proj, licence, uom, cf, nz)),
+    *(module.CONVENTION for module in (multiscales, spatial, proj, licence, uom, cf)),
 )
-"""The list of records, and all conventions that it can name."""
+"""The list of records, and the conventions that it can name; but NZ-1.0, which comes after that of xarray."""

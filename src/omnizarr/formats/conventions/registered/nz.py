@@ -5,15 +5,23 @@ Spec: https://github.com/zarr-conventions/nz, a proposal of 2026; in drafts it w
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final
 
-from omnizarr.formats.conventions.contract import Convention, Fault, Nodes
-from omnizarr.formats.conventions.registered.records import LIST, Checking, Known, unchanged
+import numpy as np
+
+from omnizarr.errors import OmnizarrError
+from omnizarr.formats.conventions import fill_values, nczarr_metadata
+from omnizarr.formats.conventions.contract import Carried, Convention, Fault, Nodes
+from omnizarr.formats.conventions.registered.records import LIST, Checking, Known, with_records
 from omnizarr.formats.reader import is_object
-from omnizarr.model import ArrayMetadata, Metadata, dimensions
+from omnizarr.model import ArrayMetadata, Loss, Metadata, datatypes, dimensions, thawed
 
 DECLARED: Final = "conventions"
+NAME: Final = "nz"
+"""Of the convention, and the wish to follow it."""
+_FILL_VALUE: Final = "_FillValue"
 SPELLINGS: Final = (DECLARED, "Conventions")
 IDENTIFIER: Final = "NZ-1.0"
 TYPES: Final = "_nczarr_attr"
@@ -49,7 +57,116 @@ def is_within(nodes: Nodes) -> bool:
 
 
 def _recognise(path: str, nodes: Nodes) -> bool:
-    return is_within(nodes) or NZ.is_declared(nodes[path])
+    return NAME in nodes.wishes or is_within(nodes) or NZ.is_declared(nodes[path])
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+def _carry(metadata: Metadata, path: str, nodes: Nodes, dialect: str) -> Carried:
+    if NAME not in nodes.wishes or dialect != "v3":
+        return Carried(metadata)
+    remarks: list[str] = []
+    losses: list[Loss] = []
+    attributes = {name: thawed(value) for name, value in metadata.attributes.items()}
+    if not path or isinstance(metadata, ArrayMetadata):
+        attributes = with_records(attributes, [NZ])
+    if not path and not isinstance(metadata, ArrayMetadata) and not _is_lower(attributes):
+        said = next((text for name in SPELLINGS if isinstance(text := attributes.get(name), str) and text), "")
+        attributes[DECLARED] = f"{IDENTIFIER} {said}".strip()
+        remarks.append(f"the attribute {DECLARED} names {IDENTIFIER}")
+    _type_attributes(attributes, path, nodes, remarks)
+    if isinstance(metadata, ArrayMetadata):
+        metadata = _with_names(metadata, path, nodes, remarks, losses)
+        _fill_as_number(attributes, metadata, path, remarks, losses)
+    return Carried(replace(metadata, attributes=attributes), tuple(remarks), tuple(losses))
+
+
+def _is_lower(attributes: Mapping[str, Any]) -> bool:
+    said = attributes.get(DECLARED)
+    return isinstance(said, str) and IDENTIFIER in said.split()
+
+
+def _type_attributes(attributes: dict[str, Any], path: str, nodes: Nodes, remarks: list[str]) -> None:
+    """Write the types of attributes that NCZarr records, in the names of Zarr v3; texts have the default type."""
+    node, group = nodes[path], nodes.get(path.rpartition("/")[0]) if path else None
+    in_group = nczarr_metadata.listed(group, path.rpartition("/")[2]) if group is not None else None
+    named = {name: _type_name(said) for name, said in nczarr_metadata.find(node, in_group=in_group).types.items()}
+    kept = {name: said for name, said in named.items() if said is not None and name in attributes}
+    wanted = {"types": kept} if kept else None
+    if attributes.get(TYPES) != wanted:
+        remarks.append("types of attributes get the names of Zarr v3")
+        attributes.pop(TYPES, None)
+        if wanted is not None:
+            attributes[TYPES] = wanted
+
+
+def _type_name(said: object) -> str | None:
+    if said in TYPE_NAMES:
+        return str(said)
+    try:
+        name = np.dtype(str(said)).name
+    except (TypeError, ValueError, SyntaxError):
+        return None
+    return name if name in TYPE_NAMES else None
+
+
+def _with_names(array: ArrayMetadata, path: str, nodes: Nodes, remarks: list[str], losses: list[Loss]) -> ArrayMetadata:
+    """Name all dimensions of an array, such that each name has one length in its group."""
+    there = dimensions.names_of(array) or (None,) * len(array.shape)
+    known = _lengths(path.rpartition("/")[0], nodes)
+    names = []
+    for name, length in zip(there, array.shape, strict=True):
+        made = name or f"dim_{length}"
+        if name and known.get(name, length) != length:
+            made = f"{name}_{length}"
+            what = f"the name {name!r} of a dimension, which becomes {made!r}"
+            why = f"NZ-1.0 wants one length of a name in a group, and other arrays have {known[name]}"
+            losses.append(Loss(path, "/dimension_names", what, why))
+        elif not name:
+            remarks.append(f"a dimension without a name is called {made}")
+        names.append(made)
+    return replace(array, dimension_names=tuple(names))
+
+
+def _lengths(group: str, nodes: Nodes) -> dict[str, int]:
+    """Return the length of each dimension in a group: that of its coordinate, else that of the first array."""
+    key = "lengths", group
+    if key in nodes.memos:
+        known: dict[str, int] = nodes.memos[key]
+        return known
+    found: dict[str, int] = {}
+    nodes.memos[key] = found
+    arrays = sorted(nodes.arrays_in(group).items())
+    for only_coordinates in (True, False):
+        for name, array in arrays:
+            names = dimensions.names_of(array) or ()
+            if (names == (name,)) is only_coordinates:
+                for each, length in zip(names, array.shape, strict=False):
+                    found.setdefault(each or "", length)
+    return found
+
+
+def _fill_as_number(
+    attributes: dict[str, Any], array: ArrayMetadata, path: str, remarks: list[str], losses: list[Loss]
+) -> None:
+    """Write ``_FillValue`` of floats as a number, which xarray writes as base64 in v3."""
+    said = attributes.get(_FILL_VALUE)
+    try:
+        dtype = datatypes.bind(array.data_type).dtype
+    except OmnizarrError:
+        return
+    if not isinstance(said, str) or dtype.kind != "f":
+        return
+    value = fill_values.decode(said, dtype)
+    if value is None or said in ("NaN", "Infinity", "-Infinity"):
+        return
+    attributes[_FILL_VALUE] = float(value) if np.isfinite(value) else str(float(value)).replace("nan", "NaN")
+    if np.isinf(value):
+        attributes[_FILL_VALUE] = "Infinity" if value > 0 else "-Infinity"
+    remarks.append("_FillValue becomes a number")
+    what = "that xarray itself opens the array"
+    losses.append(Loss(path, f"/attributes/{_FILL_VALUE}", what, "it wants _FillValue of floats as base64 in Zarr v3"))
 
 
 # -- what is wrong -----------------------------------------------------------------------------------------------------
@@ -97,11 +214,11 @@ def _of_types(at: Checking) -> Iterator[Fault]:
 
 
 CONVENTION: Final = Convention(
-    name="nz",
+    name=NAME,
     title=IDENTIFIER,
     spec=NZ.spec_url,
     attributes=frozenset({*SPELLINGS, TYPES}),
     recognise=_recognise,
-    carry=unchanged,
+    carry=_carry,
     faults=_faults,
 )
