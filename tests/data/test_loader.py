@@ -18,8 +18,10 @@ from hypothesis import strategies as st
 import omnizarr
 from omnizarr.data import Loader, Samples, windows
 from omnizarr.errors import BoundsCheckError, ChunkError, SettingError, ShapeError, ValueTypeError
+from omnizarr.settings import engines
 from tests.engine.both import needs_native, needs_posix, opened
 from tests.repeats import runs
+from tests.stores.recording import recording
 
 EXAMPLES = runs(40)
 SHUFFLES = [None, "full", "blocks"]
@@ -559,3 +561,59 @@ def test_a_forked_child_loads_from_a_web_server_that_its_parent_has_used(http_se
             os._exit(code)
     assert sum(len(batch["x"]) for batch in loop) == 84
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+# -- shards of servers --------------------------------------------------------------------
+
+
+@pytest.fixture
+def on_server(tmp_path):
+    """Yield a function that puts an array on a web server, and returns the server and its array."""
+    pytest.importorskip("obstore")
+    with recording() as server:
+
+        def put(values, **options):
+            omnizarr.create_array(tmp_path / "a.zarr", data=values, **options)
+            for path in tmp_path.rglob("*"):
+                if path.is_file():
+                    server.values[f"/{path.relative_to(tmp_path)}"] = path.read_bytes()
+            return server, omnizarr.open_array(server.url("/a.zarr"), mode="r")
+
+        yield put
+
+
+@pytest.mark.skipif(engines.module() is None or engines.is_refused(), reason="the reference engine fetches each chunk")
+@pytest.mark.parametrize(("shuffle", "most"), [("full", 5), ("blocks", 5), (None, 3)])
+def test_chunks_of_a_shard_on_a_server_are_fetched_together(on_server, shuffle, most):
+    values = np.arange(512 * 8, dtype="int32").reshape(512, 8)
+    server, array = on_server(values, chunks=(4, 8), shards=(64, 8))
+    loader = Loader({"x": array, "i": np.arange(512)}, batch=16, shuffle=shuffle, memory="1MB")
+    server.requests()
+    found = [batch for batch in loader if (batch["x"] == values[batch["i"]]).all()]
+    asked = [path for _, path, _ in server.requests() if "/c/" in path]
+    assert sorted(np.concatenate([batch["i"] for batch in found]).tolist()) == list(range(512))
+    assert loader.stats.reads == 128
+    assert len(asked) <= most * 8
+
+
+def test_chunks_that_no_sample_needs_are_not_fetched_with_others(on_server):
+    values = np.arange(64 * 64, dtype="int32").reshape(64, 64)
+    _, array = on_server(values, chunks=(4, 4), shards=(32, 32))
+    places = np.random.default_rng(0).integers(0, 6, (50, 2)) * 8 + 2
+    loader = Loader({"x": windows(array, 6, at=places)}, batch=5, shuffle="full", memory="1MB")
+    for step, batch in enumerate(loader):
+        for at, index in enumerate(loader.indexes(0, step)):
+            row, column = places[index]
+            assert (batch["x"][at] == values[row : row + 6, column : column + 6]).all()
+    chunks = {(row // 4 + a, column // 4 + b) for row, column in places for a in (0, 1) for b in (0, 1)}
+    assert loader.stats.reads == len(chunks)
+
+
+def test_little_memory_for_shards_on_a_server_is_kept_to(on_server):
+    values = np.arange(512 * 8, dtype="int32").reshape(512, 8)
+    _, array = on_server(values, chunks=(4, 8), shards=(64, 8))
+    loader = Loader({"x": array, "i": np.arange(512)}, batch=16, shuffle="blocks", memory=6000)
+    for batch in loader:
+        assert (batch["x"] == values[batch["i"]]).all()
+    assert loader.stats.reads == 128
+    assert loader.stats.most_nbytes <= 6000

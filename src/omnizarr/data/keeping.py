@@ -36,6 +36,10 @@ _AHEAD: Final = 2**16
 _AT_FIRST: Final = 2**10
 """The same for the first step, which should not wait."""
 _MOST_STEPS: Final = 1024
+_MOST_TOGETHER: Final = 2**23
+"""Bytes of a shard that are read before they are needed, because one request can fetch them with those that are."""
+_FREE_SHARE: Final = 2
+"""What is read before it is needed leaves this share of the memory free."""
 
 
 class StoppedError(Exception):
@@ -136,7 +140,7 @@ class Planner:
         self._limit = limit
         self._least_ahead = most_ahead
         total = sum(part.cells * part.cell_nbytes for field in fields if not field.is_held for part in field.parts)
-        self._fits = total <= limit
+        self._fits = total <= limit and not any(part.is_far for field in fields for part in field.parts)
         self._is_one_epoch = is_one_epoch
         self._ahead: deque[Step] = deque()
         self._uses_ahead = 0
@@ -288,11 +292,15 @@ class Planner:
             self._keep(cell, next_use)
 
     def _miss(self, step: Step, next_use: int, at: int, position: int, number: int) -> None:
+        taken = step.cells[at].get(number)
+        if taken is not None:  # with another cell of its shard
+            self._keep(taken, next_use)
+            return
         field, use = self._fields[at], step.uses[at]
         assert use is not None  # noqa: S101 - it has cells
         self.reads += 1
         part, _ = field.part_of(number)
-        is_alone = use.bounds[position + 1] - use.bounds[position] == 1
+        is_alone = not part.is_far and use.bounds[position + 1] - use.bounds[position] == 1
         if is_alone and (next_use == NEVER or (part.is_once and (self._is_one_epoch or not self._fits))):
             step.single[at].add(position)
             return
@@ -309,6 +317,34 @@ class Planner:
             if next_use != NEVER:
                 self._kept[at, number] = cell
                 self._keep(cell, next_use)
+        if part.is_far and step.number:  # the first batch should not wait for those of others
+            self._take_mates(step, at, number)
+
+    def _take_mates(self, step: Step, at: int, number: int) -> None:
+        """Let a step that reads a part of a shard read what later steps need of it, into memory that is free."""
+        field = self._fields[at]
+        part, within = field.part_of(number)
+        first = number - within
+        future, left = self._future[at], _MOST_TOGETHER - part.cell_nbytes
+        most = self._limit - self._limit // _FREE_SHARE
+        for mate in part.mates(within):
+            if left < part.cell_nbytes or self._live + part.cell_nbytes > most:
+                return
+            found = first + mate
+            uses = future.get(found)
+            if not uses or (at, found) in self._kept or found in step.cells[at]:
+                continue
+            left -= part.cell_nbytes
+            cell = Cell(at, found, part.cell_nbytes, step)
+            self.reads += 1
+            with self._guard:
+                self._live += cell.nbytes
+                self.most = max(self.most, self._live)
+                cell.users, cell.planned = 1, step.number
+                step.cells[at][found] = cell
+                step.misses.append(cell)
+                self._kept[at, found] = cell
+                self._keep(cell, uses[0])
 
     def _keep(self, cell: Cell, next_use: int) -> None:
         cell.next_use = next_use

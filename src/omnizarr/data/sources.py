@@ -11,11 +11,13 @@ import math
 import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from omnizarr import engine
 from omnizarr.data.permutations import below, key_of
 from omnizarr.errors import BoundsCheckError, SettingError, ShapeError, ValueTypeError
 from omnizarr.nodes import chunking
@@ -318,6 +320,32 @@ class Part:
         for axis, at, n in zip(self.axes, self.coords_of(cell), self.lengths, strict=True):
             box[axis] = slice(at * n, min(at * n + n, self.shape[axis]), 1)
         return tuple(box)
+
+    @cached_property
+    def is_far(self) -> bool:
+        """Whether its cells lie in shards, of which the native engine fetches parts from another machine."""
+        if self.shard_lengths is None or not isinstance(self.array, Array):
+            return False
+        bound = self.array._state.bound or self.array._bind()  # noqa: SLF001 - a part of Array
+        return engine.is_remote(bound.binding)
+
+    def mates(self, cell: int) -> list[int]:
+        """Return the other cells of the shard of a cell: those that follow it first, then those before it."""
+        if self.shard_lengths is None:
+            return []
+        ranges = []
+        for at, n, shard, most in zip(self.coords_of(cell), self.lengths, self.shard_lengths, self.grid, strict=True):
+            per_shard = max(1, shard // n)
+            first = at - at % per_shard
+            ranges.append(range(first, min(first + per_shard, most)))
+        numbers = []
+        for coords in product(*ranges):
+            number = 0
+            for at, most in zip(coords, self.grid, strict=True):
+                number = number * most + at
+            numbers.append(number)
+        place = numbers.index(cell)
+        return numbers[place + 1 :] + numbers[:place][::-1]
 
     def piece_of(self, cell: int, starts: Sequence[int]) -> tuple[_Box, _Box, _Box]:
         """Return where a sample and a cell meet: in the cell, in the sample, and in the array.
