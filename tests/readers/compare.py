@@ -1,6 +1,14 @@
 """Compare all files of HDF5 in directories with h5py: ``python -m tests.readers.compare DIR...``.
 
-Each dataset and attribute has the value that h5py gives, or a note. Files that h5py cannot open are counted.
+Each dataset and attribute has the value that h5py gives, or a note; each link is shown, or has one. Datasets have the
+types of h5py. What only one of the two reads is counted.
+
+In the 375 HDF5 files with the ending .h5 of the HDF5 library 1.10.8 nothing differs: 1,193 datasets (through 1,232
+links), 1,132 attributes, 59 external links; all else has a note. Not compared: 13 datasets of more than 32 MB, 24
+datasets and 45 attributes that h5py cannot read; on ``h5repack_attr_refs.h5`` it may crash. Read by us only: four files
+that a writer has not closed, ``cve_2020_10810.h5``, ``h5clear_fsm_persist_less.h5``, and three objects that newer
+releases of libhdf5 refuse.
+
 Test files of the HDF5 library and of netCDF-C: ``apt-get source --download-only hdf5 netcdf``, and unpack ``*.h5``
 and ``*.nc``. Those of PyTables are in its wheel.
 """
@@ -141,7 +149,12 @@ def check_open_file(path, theirs):
         noted[note.split(": ")[0].strip("/")].append(note)
     ours = {"": root, **dict(root.members(max_depth=None))}
     check_object(path, "", theirs, ours, noted)
-    seen, groups = {h5py.h5o.get_info(theirs.id).addr}, [("", theirs)]
+    try:
+        seen, groups = {h5py.h5o.get_info(theirs.id).addr}, [("", theirs)]
+    except RuntimeError as error:
+        counts["files of which h5py does not read the root"] += 1
+        say(f"{path}: only we read the root: {error}")
+        return
     visited = {""}
     for above, group in groups:
         try:
@@ -286,6 +299,8 @@ def check_dataset(path, name, each, node, notes):
         counts["datasets with errors"] += 1
         say(f"{path}: /{name}: {type(error).__name__}: {error}")
         return
+    if each.shape == () and h5py.check_vlen_dtype(each.dtype) is not None:
+        expected, found = np.asarray(expected[()]), np.asarray(found)
     found = np.asarray(found)
     if not same_type(np.dtype(node.dtype), each.dtype) and "JSON texts" not in notes:
         counts["types DIFFERENT"] += 1
