@@ -21,12 +21,14 @@ from omnizarr.errors import (
     UnknownChunkKeyEncodingError,
     UnknownDataTypeError,
 )
+from omnizarr.formats import conventions
 from omnizarr.model import Named, datatypes, grids, keys, plugins
 from omnizarr.model.datatypes import registry as types
 
 MODULE = '''
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 import numpy as np
+from omnizarr.formats.conventions.contract import Carried, Convention, Fault
 from omnizarr.codecs.contract import BytesSpec
 from omnizarr.codecs.record import MOST, Name, Record
 from omnizarr.model import Named
@@ -93,6 +95,27 @@ def bind(configuration, decoded):
     return Invert(decoded)
 
 
+def is_lit(path, nodes):
+    return "example:lamp" in nodes[path].attributes
+
+
+def carry_lamp(metadata, path, nodes, dialect):
+    attributes = {**metadata.attributes, "example:format": dialect}
+    return Carried(replace(metadata, attributes=attributes), (f"the lamp knows {dialect}",))
+
+
+def faults_of_lamp(path, nodes):
+    if nodes[path].attributes["example:lamp"] not in ("on", "off"):
+        said = nodes[path].attributes["example:lamp"]
+        yield Fault("example-lamp", path, "/attributes/example:lamp", "the lamp is neither on nor off", said, "on")
+
+
+LAMP = Convention(
+    name="example.lamp", title="lamps", spec="https://example.org", attributes=frozenset({"example:lamp"}),
+    recognise=is_lit, carry=carry_lamp, faults=faults_of_lamp,
+)
+
+
 INVERT = Record(
     id="invert", kind="bytes to bytes", names={"example.invert": Name(bind, MOST)}, words="inverted bits",
     replaced_by=lambda given, item_size: Named("gzip", {"level": 1}),
@@ -110,6 +133,9 @@ example.growing = example_of_zarr:growing
 
 [omnizarr.chunk_key_encodings]
 example.backwards = example_of_zarr:backwards
+
+[omnizarr.conventions]
+example.lamp = example_of_zarr:LAMP
 
 [omnizarr.codecs]
 example.invert = example_of_zarr:INVERT
@@ -179,6 +205,30 @@ def test_data_type_of_a_field(installed, engine):
     array = omnizarr.create_array({}, shape=3, dtype={"name": "struct", "configuration": {"fields": fields}})
     array[1] = (2, 0.5)
     assert array[...].tolist() == [(0, 0), (2, 0.5), (0, 0)]
+
+
+def test_convention_is_checked_and_carried(installed):
+    source, target = {}, {}
+    omnizarr.create_group(source, zarr_format=2, attributes={"example:lamp": "dim", "mine": 1})
+    found = [each for each in omnizarr.check(source).findings if each.code == "other-convention"]
+    assert [(each.message, each.found) for each in found] == [("the lamp is neither on nor off", "dim")]
+    done = omnizarr.convert(source, target)
+    assert done.nodes[0].conventions["example.lamp"] == ("the lamp knows v3",)
+    assert dict(omnizarr.open(target).attrs) == {"example:lamp": "dim", "mine": 1, "example:format": "v3"}
+    assert "lamps (1 group)" in str(done)
+
+
+def test_convention_that_cannot_be_imported_is_left_out_with_a_warning(installed, monkeypatch):
+    point = EntryPoint("example.broken", "no_such_module:LAMP", "omnizarr.conventions")
+    dark = EntryPoint("example.dark", "example_of_zarr:bind", "omnizarr.conventions")
+    lamp = EntryPoint("example.lamp", "example_of_zarr:LAMP", "omnizarr.conventions")
+    offered = {each.name: each for each in (point, dark, lamp)}
+    with monkeypatch.context() as patched:
+        patched.setattr(plugins, "entry_points", lambda group: offered if group == "omnizarr.conventions" else {})
+        with pytest.warns(UserWarning, match=r"'example\.(broken|dark)'") as warned:
+            found = conventions.known()
+    assert found[-1].name == "example.lamp"
+    assert len(warned) == 2
 
 
 def test_chunk_grid_is_read_and_written(installed, engine):

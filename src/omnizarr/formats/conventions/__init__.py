@@ -1,13 +1,16 @@
 """Conventions above the formats: the meaning of attributes and names for xarray, OME-Zarr and others.
 
-`CONVENTIONS` is the table. To add one, write a module with a `Convention`, and add it here.
+`CONVENTIONS` is the table. To add one, write a module with a `Convention`, and add it here. Packages offer theirs
+under the entry point `omnizarr.conventions`; they are asked last.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final, NamedTuple
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
 
+from omnizarr.errors import OmnizarrError
 from omnizarr.formats.conventions.anndata import ANNDATA
 from omnizarr.formats.conventions.contract import Carried, Convention, Fault, Nodes
 from omnizarr.formats.conventions.gdal import GDAL
@@ -16,10 +19,13 @@ from omnizarr.formats.conventions.ome import OME
 from omnizarr.formats.conventions.registered import CONVENTIONS as REGISTERED
 from omnizarr.formats.conventions.registered import nz
 from omnizarr.formats.conventions.xarray import XARRAY
-from omnizarr.model import Loss, Metadata, Named
+from omnizarr.model import Loss, Metadata, Named, plugins
+from omnizarr.model.plugins import Plugins
+from omnizarr.support.warned import warn
 
 __all__ = [
     "CONVENTIONS",
+    "PLUGINS",
     "Carried",
     "CarriedAll",
     "Convention",
@@ -29,6 +35,7 @@ __all__ = [
     "faults",
     "files",
     "followed",
+    "known",
     "title_of",
 ]
 
@@ -56,14 +63,43 @@ class CarriedAll(NamedTuple):
     chunk_key_encoding: Named | None = None
 
 
+PLUGINS: Final[Plugins[Any]] = Plugins("omnizarr.conventions", "convention", "")
+"""What packages offer: a `Convention`, under its name."""
+
+
+def known() -> tuple[Convention, ...]:
+    """Return all conventions: those of omnizarr, then those of packages, by name.
+
+    What cannot be imported, or is no `Convention`, is left out with a warning.
+    """
+    names = PLUGINS.names()
+    return (*CONVENTIONS, *_offered(tuple(sorted(names)), plugins.generation())) if names else CONVENTIONS
+
+
+@lru_cache(4)
+def _offered(names: tuple[str, ...], _generation: int) -> tuple[Convention, ...]:
+    found = []
+    for name in names:
+        try:
+            made = PLUGINS.find(name)
+        except OmnizarrError as error:
+            warn(f"the convention {name!r} is not checked and not carried: {error}", UserWarning)
+            continue
+        if isinstance(made, Convention):
+            found.append(made)
+        else:
+            warn(f"the entry point {name!r} of omnizarr.conventions is no Convention: it is ignored", UserWarning)
+    return tuple(found)
+
+
 def followed(path: str, nodes: Nodes) -> Iterator[Convention]:
     """Yield the conventions that the node at a path follows."""
-    return (convention for convention in CONVENTIONS if convention.recognise(path, nodes))
+    return (convention for convention in known() if convention.recognise(path, nodes))
 
 
 def title_of(name: str) -> str:
     """Return the name of a convention in a sentence."""
-    return next((convention.title for convention in CONVENTIONS if convention.name == name), name)
+    return next((convention.title for convention in known() if convention.name == name), name)
 
 
 def carry(path: str, nodes: Nodes, metadata: Metadata, dialect: str) -> CarriedAll:

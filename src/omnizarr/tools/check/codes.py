@@ -203,6 +203,8 @@ SECTIONS: Final[Mapping[str, tuple[Code, ...]]] = {
         Code("ome-separator", "warning",
              "chunks of a level are not in directories, as OME-Zarr 0.2 to 0.4 requires; some readers do not find them",
              "convert the image to a new place"),
+        Code("other-convention", "warning", "a convention that an installed package knows is violated",
+             "see the message"),
         Code("ome-zip", "note",
              "a file .ozx has compressed entries, another order, or another comment than RFC-9 of OME-NGFF recommends",
              "convert it to another file .ozx", raised_if_strict=True),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from itertools import chain
 from typing import Final
 
@@ -10,18 +11,20 @@ from omnizarr.formats import conventions
 from omnizarr.formats.conventions import Nodes
 from omnizarr.formats.paths import prefix
 from omnizarr.model import Metadata
+from omnizarr.tools.check.codes import CODES
 from omnizarr.tools.check.inventory import Inventory, Node
 from omnizarr.tools.check.report import Findings
 
 _ATTRIBUTES: Final = "/attributes"
-_USED: Final = frozenset(chain.from_iterable(convention.attributes for convention in conventions.CONVENTIONS))
+_OTHER: Final = "other-convention"
 
 
 def essence(node: Node) -> Metadata | None:
     """Return the metadata of a node that conventions need; None if its documents cannot be read."""
     if node.metadata is None:
         return None
-    attributes = {name: value for name, value in node.metadata.attributes.items() if name in _USED}
+    used = _used(conventions.known())
+    attributes = {name: value for name, value in node.metadata.attributes.items() if name in used}
     return replace(node.metadata, attributes=attributes, spellings={}, notes=())
 
 
@@ -36,9 +39,16 @@ def check_conventions(findings: Findings, where: str, inventory: Inventory, esse
         full = f"{above}{path}" if path else where
         for fault in conventions.faults(path, nodes):
             key, pointer = _place(inventory.nodes[full][0], fault.pointer)
+            code = fault.code if fault.code in CODES else _OTHER
             findings.add(
-                fault.code, full, fault.message, key=key, pointer=pointer, found=fault.found, expected=fault.expected
+                code, full, fault.message, key=key, pointer=pointer, found=fault.found, expected=fault.expected
             )
+
+
+@lru_cache(4)
+def _used(known: tuple[conventions.Convention, ...]) -> frozenset[str]:
+    """Return the names of all attributes that conventions use."""
+    return frozenset(chain.from_iterable(convention.attributes for convention in known))
 
 
 def _place(node: Node, pointer: str) -> tuple[str, str]:
