@@ -1,6 +1,8 @@
 """The codec and data type ``optional``: arrays of zarrs, masked arrays in and out, and what is refused."""
 
 import json
+import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from omnizarr import errors
 from omnizarr.model import Named
 from omnizarr.model.datatypes import bind, parse
 
+CORPUS = Path(__file__).parents[1] / "corpus" / "zarrs_optional"
 LITTLE = {"name": "bytes", "configuration": {"endian": "little"}}
 PACKED = {"name": "packbits"}
 NONE, SOME_NONE = None, [None]
@@ -85,6 +88,32 @@ def test_the_bytes_are_those_of_zarrs(name):
     copied = {"zarr.json": values["zarr.json"]}
     omnizarr.open_array(copied, mode="r+")[...] = omnizarr.open_array(values)[...]
     assert copied == values
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    """Return the directory of what the program zarrs_optional.rs wrote."""
+    place = tmp_path_factory.mktemp("zarrs")
+    with zipfile.ZipFile(CORPUS / "store.zip") as archive:
+        archive.extractall(place)
+    return place
+
+
+@pytest.mark.parametrize("name", ["numbers", "filled", "text", "nested"])
+def test_arrays_of_zarrs_are_read_as_zarrs_reads_them(name, stored):
+    """zarrs 0.23 calls type and codec ``zarrs.optional``. JSON has null for NaN."""
+    expected = json.loads((CORPUS / "values.json").read_text(encoding="utf-8"))[name]
+    found = np.asarray(omnizarr.open_array(stored / name)).ravel().tolist()
+    assert [in_json(each) for each in found] == expected
+
+
+def in_json(element):
+    valid, value = element
+    if not valid:
+        return None
+    if isinstance(value, tuple):
+        return [in_json(value)]
+    return [None if value != value else value]  # noqa: PLR0124 - NaN
 
 
 VALUES = {
@@ -267,7 +296,8 @@ def test_codecs_that_do_not_fit_are_refused(codecs):
 
 def test_the_short_name_and_the_dtype_mean_the_type():
     found = parse("optional[float32]")
-    assert found.named == Named("optional", {"name": "float32"})
+    assert found.named == Named("optional", {"name": "float32", "configuration": {}})
     assert parse(found.dtype) == found
-    assert parse("optional[optional[int4]]").named.configuration["configuration"] == {"name": "int4"}
+    inner = {"name": "int4", "configuration": {}}
+    assert parse("optional[optional[int4]]").named.configuration["configuration"] == inner
     assert parse([("valid", "?"), ("value", "f4")]).named.name == "struct"

@@ -27,7 +27,7 @@ from omnizarr.model import (
     grids,
     thawed,
 )
-from omnizarr.model.datatypes.optional import NAME as OPTIONAL
+from omnizarr.model.datatypes.optional import NAME, NAMES
 from omnizarr.model.datatypes.structs import named_from_json
 from omnizarr.nodes import chunking, wording
 from omnizarr.nodes.location import StorePath
@@ -259,9 +259,9 @@ def type_name(metadata: ArrayMetadata) -> str:
         dtype = datatypes.bind(metadata.data_type, metadata.byte_order).dtype
     except OmnizarrError:
         return metadata.data_type.name
-    if metadata.data_type.name == OPTIONAL:
+    if metadata.data_type.name in NAMES:
         inner = replace(metadata, data_type=named_from_json(metadata.data_type.configuration))
-        return f"{OPTIONAL}[{type_name(inner)}]"
+        return f"{NAME}[{type_name(inner)}]"
     if dtype.hasobject or dtype.kind == "T":
         return metadata.data_type.name.removeprefix("omnizarr.")
     return str(dtype)

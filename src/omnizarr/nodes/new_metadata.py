@@ -495,7 +495,7 @@ def _default_serializer(data_type: DataType) -> Named:
     name = data_type.named.name
     if isinstance(data_type.scalars, Optional):
         inner = write_extension(_default_serializer(data_type.scalars.inner))
-        return Named("optional", {"mask_codecs": [{"name": "packbits"}], "data_codecs": [inner]})
+        return Named(data_type.named.name, {"mask_codecs": [{"name": "packbits"}], "data_codecs": [inner]})
     if name in {"bytes", "variable_length_bytes"}:
         return Named("vlen-bytes")
     if not data_type.is_fixed_size:
@@ -515,7 +515,7 @@ def _finished(codec: Named, data_type: DataType) -> Named:
     if codec.name == "sharding_indexed" and is_list(inner := codec.configuration.get("codecs")):
         finished = [write_extension(_finished(_named(each, data_type.dtype), data_type)) for each in inner]
         return Named(codec.name, {**codec.configuration, "codecs": finished})
-    if codec.name == "optional" and isinstance(data_type.scalars, Optional):
+    if codec.name in ("optional", "zarrs.optional") and isinstance(data_type.scalars, Optional):
         inner_type = data_type.scalars.inner
         members = {"mask_codecs": datatypes.parse("bool"), "data_codecs": inner_type}
         lists = {name: codec.configuration.get(name) for name in members}

@@ -100,7 +100,7 @@ class DataType:
     @property
     def is_optional(self) -> bool:
         """Whether a value may be missing: elements are records with a mask, and null is a fill value."""
-        return self.named.name == "optional"
+        return self.named.name in ("optional", "zarrs.optional")
 
     @property
     def has_byte_order(self) -> bool:

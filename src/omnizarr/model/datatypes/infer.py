@@ -35,11 +35,8 @@ SHORT = re.compile(r"optional\[(.+)\]")
 
 
 def optional_of(inner: Named) -> Named:
-    """Return the type of values that may be missing."""
-    configuration: dict[str, JSON] = {"name": inner.name}
-    if inner.configuration:
-        configuration["configuration"] = dict(inner.configuration)
-    return Named(OPTIONAL, configuration)
+    """Return the type of values that may be missing. The inner type has a configuration, which zarrs requires."""
+    return Named(OPTIONAL, {"name": inner.name, "configuration": dict(inner.configuration)})
 
 
 def from_numpy(dtype: AnyDType) -> tuple[Named, ByteOrder]:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 SPEC: Final = "zarr-extensions, optional"
 NAME: Final = "optional"
+NAMES: Final = (NAME, "zarrs.optional")
+"""Those of the proposal and of zarrs 0.23."""
 VALID: Final = "valid"
 VALUE: Final = "value"
 _MARK: Final = {"omnizarr": NAME}

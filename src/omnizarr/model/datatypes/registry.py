@@ -19,7 +19,7 @@ from omnizarr.model import JSON, Named
 from omnizarr.model.datatypes.data_type import AnyDType, ByteOrder, DataType, Scalars
 from omnizarr.model.datatypes.numeric import Bool, Complex, Float, Integer
 from omnizarr.model.datatypes.objects import Objects, Ragged
-from omnizarr.model.datatypes.optional import NAME as OPTIONAL
+from omnizarr.model.datatypes.optional import NAMES as OPTIONAL
 from omnizarr.model.datatypes.optional import bind_optional
 from omnizarr.model.datatypes.strings import UTF32_BYTES, Bytes, FixedBytes, FixedText, Raw, Text
 from omnizarr.model.datatypes.structs import LARGEST, bind_struct, named_from_json, pair_of
@@ -125,7 +125,7 @@ def _bind(named: Named, byte_order: ByteOrder, depth: int = 0) -> DataType:
         _check_members(configuration, ("fields",))
         inner = functools.partial(_bind, depth=depth + 1)
         scalars: Scalars = bind_struct(named, byte_order, inner, depth)
-    elif name == OPTIONAL:
+    elif name in OPTIONAL:
         _check_members(configuration, ("name", "configuration"))
         scalars = bind_optional(named, byte_order, functools.partial(_bind, depth=depth + 1), depth)
     elif name in TYPES:
@@ -308,7 +308,7 @@ def _ragged(configuration: Mapping[str, JSON], byte_order: ByteOrder) -> Scalars
 
 
 STRUCTS = ("struct", "structured")
-NESTED = (*STRUCTS, OPTIONAL)
+NESTED = (*STRUCTS, *OPTIONAL)
 """Types that are made of other types."""
 
 TYPES: Mapping[str, tuple[tuple[str, ...] | None, Make]] = {
