@@ -84,6 +84,13 @@ PROBLEM: Final = 1
     metavar="NAME=WHAT",
     help="Part to convert, by coordinates, as in get: time=2020-01..2020-03. Repeat it for more dimensions.",
 )
+@click.option(
+    "--strings",
+    type=click.Choice(["keep", "fixed"]),
+    default="keep",
+    show_default=True,
+    help="fixed: strings of any length get the length of the longest, for readers that have no others.",
+)
 @click.option("--dry-run", is_flag=True, help="Report what would be done and lost. Write nothing.")
 @click.option("--estimate", is_flag=True, help="Report the objects, bytes and time that it would take. Write nothing.")
 @click.option("--overwrite", is_flag=True, help="Replace an existing DST.")

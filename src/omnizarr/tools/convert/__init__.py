@@ -34,6 +34,7 @@ def convert(
     serializer: Any = "keep",
     compressors: Any = "portable",
     codecs: Any = None,
+    strings: Literal["keep", "fixed"] = "keep",
     overwrite: bool = False,
     resume: bool = False,
     verify: bool = True,
@@ -89,6 +90,10 @@ def convert(
         chunks that an array has or that you pass; arrays of one chunk get none. With ``chunks="auto"``, chunks are also
         those of `advise`. Compressors and checksums that few readers of v3 know are replaced in v3;
         ``compressors="keep"`` keeps them.
+    strings : {"keep", "fixed"}
+        "fixed": strings of any length become strings of the length of the longest element, for readers that have no
+        others. All strings are read twice, first to measure them. Arrays with strings that are too
+        long for that are left out, with the reason.
     overwrite : bool
         Replace what is at the target.
     resume : bool

@@ -16,6 +16,7 @@ from omnizarr.formats.keyspaces import Split
 from omnizarr.formats.spelling import same
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, grids
 from omnizarr.model import keys as chunk_keys
+from omnizarr.model.datatypes.strings import UTF32_BYTES
 from omnizarr.nodes import detection, stored
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath
@@ -322,6 +323,12 @@ def _step(
         keywords = options.for_array(len(metadata.shape), is_alone=is_alone)
     left = {"compressors": options.compressors_left}
     wanted: dict[str, Any] = {"path": node.path, "nodes": nodes, "siblings": node.siblings, **left, **keywords}
+    if options.strings == "fixed" and isinstance(metadata, ArrayMetadata) and metadata.data_type.name in _TEXTS:
+        length, why = _longest(Chunks.of(found.where, metadata))
+        if why:
+            loss = Loss(node.path, "/data_type", "the array, for its strings", why)
+            return Step(node.path, found, Translation(metadata, None, (loss,)), (loss,))
+        wanted["characters"] = left["characters"] = length
     made = translate(metadata, dialect, in_place=in_place, **wanted)
     if made.same_elements and keywords and not _has_codecs_already(made, translate(metadata, dialect, **left)):
         # Readers would accept the chunks unchanged, but the user wants others.
@@ -373,6 +380,38 @@ def _with_loss_of_values(made: Translation, where: StorePath, path: str) -> Tran
             loss = Loss(path, "/filters", f"the array, for elements such as {error.found}", error.message)
             return replace(made, target=None, losses=(*made.losses, loss))
     return replace(made, losses=(*made.losses, *losses))
+
+
+_TEXTS: Final = ("string", "variable_length_utf8")
+_LONGEST: Final = 2**14
+"""Characters of a string that gets a fixed length, at most."""
+_LARGEST: Final = 2**28
+"""Bytes of a chunk of such strings, at most."""
+
+
+def _longest(chunks: Chunks) -> tuple[int, str]:
+    """Return how many characters the longest string of an array has, at least 1; and why that cannot be its length."""
+    binding = chunks.bind(ChunkPolicy(missing="fill"))
+    fill = str(binding.spec.fill_value)
+    longest, ends_in_nul = max(1, len(fill)), fill.endswith("\0")
+    largest = 1
+    for coords in chunks.stored():
+        values = read(binding, chunks.grid.slices_of(coords), None, {})
+        largest = max(largest, values.size)
+        for value in values.flat:
+            longest = max(longest, len(value))
+            ends_in_nul = ends_in_nul or value.endswith("\0")
+        if longest > _LONGEST:
+            found = f"one has {longest} characters, and fixed strings get {_LONGEST} at most"
+            return longest, f"{found}: keep strings of any length"
+    if ends_in_nul:
+        return longest, "one ends with U+0000, which pads fixed strings: keep strings of any length"
+    if (size := largest * longest * UTF32_BYTES) > _LARGEST:
+        found = (
+            f"of {longest} characters, as the longest, a chunk takes {size} bytes, and {_LARGEST} at most are written"
+        )
+        return longest, f"{found}: rechunk to smaller chunks first, or keep strings of any length"
+    return longest, ""
 
 
 def _that_cannot_encode(target: Metadata | None) -> str:

@@ -29,6 +29,7 @@ class Task:
     serializer: Any = KEEP
     compressors: Any = PORTABLE
     codecs: Any = None
+    strings: Literal["keep", "fixed"] = KEEP
     overwrite: bool = False
     resume: bool = False
     verify: bool = True
@@ -55,7 +56,10 @@ class Task:
     @property
     def encoding(self) -> Encoding:
         """How arrays are to be encoded."""
-        return Encoding(self.chunks, self.shards, self.filters, self.serializer, self.compressors, self.codecs)
+        return Encoding(
+            self.chunks, self.shards, self.filters, self.serializer, self.compressors, self.codecs,
+            strings=None if self.strings == KEEP else self.strings,
+        )  # fmt: skip
 
     @property
     def wishes(self) -> dict[str, str]:
@@ -92,6 +96,10 @@ class Task:
 
     def check(self) -> None:
         """Raise ValueError for keywords that exclude each other, or have no meaning together."""
+        if self.strings not in (KEEP, "fixed"):
+            raise ValueError(
+                Wording("{strings}: not a treatment of strings, which are 'keep' and 'fixed'", strings=self.strings)
+            )
         if self.in_place and self.target is not None:
             raise ValueError("in place there is no target: leave it out")
         if self.target is None and not (self.in_place or self.only_plans):

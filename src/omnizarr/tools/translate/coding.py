@@ -60,6 +60,8 @@ class Encoding:
     compressors: Any = PORTABLE
     codecs: Any = None
     in_place: bool = False
+    strings: str | None = None
+    """"fixed": strings of any length are measured, and become strings of the longest one's length."""
 
     @property
     def keeps_chunks(self) -> bool:

@@ -26,6 +26,7 @@ from omnizarr.model.datatypes import DataType
 from omnizarr.model.datatypes.data_type import bytes_of
 from omnizarr.model.datatypes.optional import VALID, VALUE, Optional
 from omnizarr.model.datatypes.registry import SMALL_COMPLEX, SMALL_FLOATS, SMALL_INTEGERS
+from omnizarr.model.datatypes.strings import UTF32_BYTES
 from omnizarr.nodes import new_metadata
 from omnizarr.tools.translate.losses import NodeLosses, attempt, shown
 from omnizarr.tools.translate.readers import structured
@@ -40,6 +41,7 @@ _WORDS: Final[Mapping[str, str]] = {"omnizarr.object": "Python objects", "omniza
 _OF_VALUES: Final = {"json2": "JSON", "json": "JSON", "msgpack2": "MessagePack", "msgpack": "MessagePack"}
 """Object codecs of v2 for values of any type, which most often are texts."""
 VALUE_CODECS: Final = tuple(f"numcodecs.{name}" for name in _OF_VALUES)
+TEXT_CODECS: Final = ("vlen-utf8", "numcodecs.vlen-utf8", "zarrs.vlen", "zarrs.vlen_v2")
 _ORDERS: Final[Mapping[str, str]] = {"<": "little-endian", ">": "big-endian"}
 
 
@@ -59,15 +61,25 @@ def new_array(dialect: Dialect, shape: tuple[int, ...], nearest: Nearest) -> Arr
 
 
 def with_nearest_type(
-    source: ArrayMetadata, data_type: DataType, shape: tuple[int, ...], account: NodeLosses, *, keeps_chunks: bool
+    source: ArrayMetadata,
+    data_type: DataType,
+    shape: tuple[int, ...],
+    account: NodeLosses,
+    *,
+    keeps_chunks: bool,
+    characters: int | None = None,
 ) -> tuple[ArrayMetadata, Values]:
     """Return a new array with the nearest data type of the target, and how its elements change.
 
-    `keeps_chunks`: no type for which chunks would have to be encoded again, if there is another.
+    `keeps_chunks`: no type for which chunks would have to be encoded again, if there is another. `characters`: strings
+    of any length get this length.
     Raises CannotCarryError if no type holds the values.
     """
     reasons: list[str] = []
-    for nearest in _types(source, data_type, account.dialect, keeps_chunks=keeps_chunks):
+    types = _types(source, data_type, account.dialect, keeps_chunks=keeps_chunks)
+    if characters is not None:
+        types = iter([Nearest(Named("fixed_length_utf32", {"length_bytes": UTF32_BYTES * characters}), "cast", "<")])
+    for nearest in types:
         try:
             found = new_array(account.dialect, shape, nearest)
         except OmnizarrError as error:
@@ -140,6 +152,12 @@ def _explain(source: ArrayMetadata, data_type: DataType, nearest: Nearest, accou
             kind = value_kind(source)
             account.remark(
                 f"elements are {kind} values: texts become string, and all others, if there are any, JSON text"
+            )
+        case "cast" if not data_type.is_fixed_size:
+            size = nearest.data_type.configuration["length_bytes"]
+            account.remark(
+                f"strings get the length of the longest, for readers without strings of any length: {name} becomes "
+                f"{nearest.data_type.name} of {size} bytes"
             )
         case "cast":
             account.remark(f"data type {name} becomes {nearest.data_type.name}, which holds all its values")

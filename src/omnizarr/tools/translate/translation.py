@@ -10,7 +10,7 @@ Spec: the texts of all formats.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -23,6 +23,7 @@ from omnizarr.formats import conventions, dialect_named
 from omnizarr.formats.contract import Dialect
 from omnizarr.formats.conventions import Nodes
 from omnizarr.formats.documents import to_json
+from omnizarr.formats.extensions import write_extension
 from omnizarr.formats.reader import is_list, join
 from omnizarr.formats.spelling import same
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Loss, Metadata, Named
@@ -40,6 +41,7 @@ from omnizarr.tools.translate.coding import (
     without_shards,
 )
 from omnizarr.tools.translate.elements import (
+    TEXT_CODECS,
     VALUE_CODECS,
     Nearest,
     Values,
@@ -60,6 +62,7 @@ _MEMBERS: Final[Mapping[str, str]] = {
     "chunk_grid": "chunk grid",
     "fill_value": "fill value",
 }
+_LITTLE: Final = Named("bytes", {"endian": "little"})
 _ENCODED_ANEW: Final = "chunks are encoded again"
 
 
@@ -132,6 +135,7 @@ def translate(
     compressors: Any = PORTABLE,
     codecs: Any = None,
     in_place: bool = False,
+    characters: int | None = None,
 ) -> Translation:
     """Return a node's metadata in another format, with an account of what could not be carried.
 
@@ -152,6 +156,8 @@ def translate(
         unless they are ``"keep"``.
     in_place : bool
         Whether the documents will be stored beside those of the source, with the same chunks.
+    characters : int, optional
+        Strings of any length become strings of this length.
 
     Returns
     -------
@@ -183,7 +189,9 @@ def translate(
         _check_names(account, siblings)
         if isinstance(carried.metadata, ArrayMetadata):
             keys = carried.chunk_key_encoding
-            found = _translate_array(carried.metadata, encoding, account, keys=keys, in_place=in_place)
+            found = _translate_array(
+                carried.metadata, encoding, account, keys=keys, in_place=in_place, characters=characters
+            )
             found = replace(found, same_fill=found.same_fill and reads_alike(metadata, carried.metadata))
         else:
             found = _translate_group(carried.metadata, account)
@@ -322,7 +330,13 @@ def _lose_extensions(source: Metadata, account: NodeLosses) -> None:
 
 
 def _translate_array(
-    source: ArrayMetadata, encoding: Encoding, account: NodeLosses, *, keys: Named | None, in_place: bool
+    source: ArrayMetadata,
+    encoding: Encoding,
+    account: NodeLosses,
+    *,
+    keys: Named | None,
+    in_place: bool,
+    characters: int | None,
 ) -> Translation:
     _refuse_transformers(source, account)
     try:
@@ -331,9 +345,13 @@ def _translate_array(
         return _translate_unknown(source, error, account, keys=keys)
     shape = _nearest_shape(source, account)
     flat = without_shards(source, encoding, account)
-    target, values = with_nearest_type(source, before, shape, account, keeps_chunks=encoding.keeps_chunks)
+    target, values = with_nearest_type(
+        source, before, shape, account, keeps_chunks=encoding.keeps_chunks, characters=characters
+    )
     if values == "text":  # in v3 each text is encoded by vlen-utf8, as zarr-python does
         flat = replace(flat, codecs=tuple(named for named in flat.codecs if named.name not in VALUE_CODECS))
+    if characters is not None:
+        flat = replace(flat, codecs=tuple(_without_text_codecs(flat.codecs)))
     if values == "filled":
         flat = replace(flat, codecs=tuple(_of_values(flat.codecs)))
     target = with_nearest_grid(target, flat, encoding, account)
@@ -367,6 +385,17 @@ def _translate_array(
     return Translation(
         source, read, same_bytes=same_bytes, same_elements=same_elements, same_fill=same_fill, values=values
     )
+
+
+def _without_text_codecs(codecs: Iterable[Named]) -> Iterator[Named]:
+    """Yield codecs with plain bytes in place of those of strings of any length, also within shards."""
+    for codec in codecs:
+        inner = codec.configuration.get("codecs")
+        if codec.name == "sharding_indexed" and is_list(inner):
+            kept = [write_extension(each) for each in _without_text_codecs(map(named_codec, inner))]
+            yield Named(codec.name, {**codec.configuration, "codecs": kept})
+        else:
+            yield _LITTLE if codec.name in TEXT_CODECS else codec
 
 
 def _of_values(codecs: Sequence[Named]) -> Iterator[Named]:
