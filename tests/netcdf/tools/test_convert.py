@@ -648,3 +648,46 @@ def test_any_file_comes_back_as_it_was(tmp_path_factory, made, zarr_format):
     assert there.losses == ()
     assert {each.why for each in back.losses} <= {"to netCDF-C a length of 0 means unlimited"}
     assert seen(place / "back.nc") == seen(place / "old.nc")
+
+
+# Files of HDF5 that are not netCDF's
+
+
+def marked(place):
+    """Return the documents of a hierarchy in which NCZarr is mentioned."""
+    return [path for path in Path(place).rglob("*") if path.name in DOCUMENTS and b"_nczarr" in path.read_bytes()]
+
+
+DOCUMENTS = {"zarr.json", ".zattrs", ".zgroup", ".zarray"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("zarr_format", FORMATS)
+def test_files_of_anndata_get_no_attributes_of_nczarr(zarr_format, tmp_path):
+    anndata = pytest.importorskip("anndata", reason="anndata is not installed")
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    obs = pandas.DataFrame({"n": pandas.array([1, None, 3], dtype="Int64"), "s": ["a", "b", "c"]}, index=list("xyz"))
+    anndata.AnnData(np.eye(3, 4, dtype="f4"), obs=obs).write_h5ad(tmp_path / "x.h5ad")
+    report = omnizarr.convert(tmp_path / "x.h5ad", tmp_path / "x.zarr", zarr_format=zarr_format, strict=True)
+    assert not marked(tmp_path / "x.zarr")
+    assert "no attributes of NCZarr" in str(report)
+    found = anndata.read_zarr(tmp_path / "x.zarr")
+    assert found.obs["n"].tolist() == [1, pandas.NA, 3]
+    assert found.obs["s"].tolist() == ["a", "b", "c"]
+    np.testing.assert_array_equal(found.X, np.eye(3, 4))
+
+
+def test_attributes_of_nczarr_are_written_on_request_and_where_more_would_be_lost(tmp_path):
+    with h5py.File(tmp_path / "plain.h5", "w") as file:
+        file["x"] = np.arange(3)
+        file.attrs["half"] = np.float32(0.5)
+    with h5py.File(tmp_path / "named.h5", "w") as file:
+        colours = h5py.enum_dtype({"red": 0, "blue": 1}, basetype="i1")
+        file.create_dataset("colour", data=np.array([0, 1], "i1"), dtype=colours)
+    omnizarr.convert(tmp_path / "plain.h5", tmp_path / "plain.zarr", strict=True)
+    omnizarr.convert(tmp_path / "plain.h5", f"{tmp_path.as_uri()}/asked.zarr#mode=nczarr", zarr_format=2, strict=True)
+    omnizarr.convert(tmp_path / "named.h5", tmp_path / "named.zarr", strict=True)
+    assert [bool(marked(tmp_path / f"{name}.zarr")) for name in ("plain", "asked", "named")] == [False, True, True]
+    with netCDF4.Dataset(f"{(tmp_path / 'asked.zarr').as_uri()}#mode=nczarr,file") as dataset:
+        assert dataset["x"][:].tolist() == [0, 1, 2]
+        assert dataset.half.dtype == np.dtype("f4")

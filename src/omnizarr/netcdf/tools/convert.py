@@ -57,6 +57,7 @@ _MEANT: Final = frozenset({
     "progress", "references",
 })  # fmt: skip
 """Keywords that may be given."""
+_LAYOUTS: Final = {"zarr": "pure", "nczarr": "D"}
 _TOLD: Final = 3  # losses that an error tells
 
 
@@ -137,8 +138,9 @@ def run(task: Task) -> Conversion:
     wanted = _checked(task)
     _refuse_overlap(source, target)
     with _opened(task) as (found, kind):
-        opener, dialect = _opener(target, wanted), dialect_named(_ZARR[wanted])
-        plan = planning.for_file(found.root) if is_file_wanted else planning.for_zarr(found, opener, dialect)
+        plan, opener = planning.for_file(found.root) if is_file_wanted else None, None
+        if plan is None:
+            plan, opener = _planned(target, found, wanted, is_of_netcdf=kind != _FILE or planning.is_netcdf(found.root))
         if kind != _FILE:
             plan = replace(plan, losses=(*plan.losses, *_lost_files(source)))
         if task.strict and plan.losses:
@@ -157,10 +159,26 @@ def run(task: Task) -> Conversion:
         total = sum(_sizes(found.root)) * (1 + verify)
         with Tracker(task.progress, "converting", total) as shown:
             shown.begin(total)
-            work = _write_file if is_file_wanted else _write_zarr
+            work = _write_file if is_file_wanted else functools.partial(_write_zarr, opener=opener)
             plan = work(target, found, plan, wanted, shown.tick, overwrite=task.overwrite, verify=verify)
     nodes = tuple(_counted(target, _reports(found.root, plan, verified=verify)))
     return replace(report, nodes=nodes, seconds=time.monotonic() - began)
+
+
+def _planned(target: Any, found: Source, wanted: int, *, is_of_netcdf: bool) -> tuple[Plan, Callable[..., Dataset]]:
+    """Return what is written to a hierarchy, and what creates it.
+
+    Attributes of NCZarr are written for a dataset of netCDF, and for other HDF5 files only if something would be lost
+    without them.
+    """
+    dialect = dialect_named(_ZARR[wanted])
+    if not is_of_netcdf:
+        opener = _opener(target, wanted, needs_marks=False)
+        plan = planning.of_hdf5(planning.for_zarr(found, opener, dialect))
+        if not planning.loses_for_layout(plan):
+            return plan, opener
+    opener = _opener(target, wanted, needs_marks=True)
+    return planning.for_zarr(found, opener, dialect), opener
 
 
 def _checked(task: Task) -> int:
@@ -271,12 +289,19 @@ def _write_file(target: Any, source: Source, plan: Plan, _: int, tick: Tick, *, 
 
 
 def _write_zarr(
-    target: Any, source: Source, plan: Plan, zarr_format: int, tick: Tick, *, overwrite: bool, verify: bool
+    target: Any,
+    source: Source,
+    plan: Plan,
+    zarr_format: int,
+    tick: Tick,
+    *,
+    opener: Callable[..., Dataset],
+    overwrite: bool,
+    verify: bool,
 ) -> Plan:
     """Write a hierarchy. If it is incomplete or wrong, remove it, and keep what it would have replaced."""
     path = _local(target)
     is_new = path is not None and not os.path.lexists(path)
-    opener = _opener(target, zarr_format)
 
     def fill(place: Any, dataset: Dataset) -> Plan:
         return _fill(place, dataset, source, plan, tick, verify=verify)
@@ -318,13 +343,15 @@ def _fill(place: Any, dataset: Dataset, source: Source, plan: Plan, tick: Tick, 
     return plan
 
 
-def _opener(target: Any, zarr_format: int) -> Callable[..., Dataset]:
+def _opener(target: Any, zarr_format: int, *, needs_marks: bool) -> Callable[..., Dataset]:
     """Return a function that creates or opens a dataset at any place, in the layout of the target.
 
-    Without a word on that it is the one that xarray, zarr-python and netCDF-C understand.
+    Without a word on that it is the one that xarray, zarr-python and netCDF-C understand; without the marks of netCDF
+    where nothing needs them.
     """
+    usual = "xarray" if needs_marks else "pure"
     said = urls.parse(target) if isinstance(target, str | os.PathLike) else None
-    layout = {"zarr": "pure", "nczarr": "D"}.get(said.mode or "", "xarray") if said is not None else "xarray"
+    layout = _LAYOUTS.get(said.mode or "", usual) if said is not None else usual
     xarray = None if said is None else said.xarray
     return functools.partial(Dataset, layout=layout, zarr_format=zarr_format, xarray=xarray)
 

@@ -36,6 +36,10 @@ LEFT_OUT: Final = "left out: "
 _COMPARED: Final = 16 * 2**20  # bytes of each side at a time
 _OBJECT: Final = 64  # bytes of a string, as a guess
 _WHY: Final = "this layout of NCZarr has no way to say it"
+_NO_MARKS: Final = (
+    "the file is not one of netCDF, so that no attributes of NCZarr are written, which keep the exact types of "
+    "attributes: a target with #mode=nczarr has them"
+)
 _TOO_SHORT: Final = "a string is longer, and netCDF-C would cut it"
 
 
@@ -102,6 +106,37 @@ def for_zarr(source: Source, create: Callable[..., Dataset], dialect: Dialect) -
         held = made.header
     losses += _differences(wanted, held, "")
     return Plan(held, tuple(losses), defined, remarks_of(defined, layout))
+
+
+def is_netcdf(root: GroupHeader) -> bool:
+    """Whether a file is one of netCDF: netCDF-C says so of HDF5 files that it, or another library of netCDF, wrote."""
+    said = root.special.get("_IsNetcdf4")
+    return said is None or bool(np.any(np.asarray(said.value)))
+
+
+def of_hdf5(plan: Plan) -> Plan:
+    """Return the plan of an HDF5 file that is not netCDF's, which is written without the marks of netCDF.
+
+    Dimensions that have no name in the file, the types of attributes that JSON does not tell apart and booleans as an
+    enumeration are what netCDF makes of it, so that none of these is a loss.
+    """
+    losses = tuple(each for each in plan.losses if each.why != _WHY or not _is_of_netcdf(each))
+    remarks = dict(plan.remarks)
+    if len(losses) < len(plan.losses):
+        remarks[""] = (*remarks.get("", ()), _NO_MARKS)
+    return replace(plan, losses=losses, remarks=remarks)
+
+
+def loses_for_layout(plan: Plan) -> bool:
+    """Whether something is lost that another layout would keep."""
+    return any(each.why == _WHY for each in plan.losses)
+
+
+def _is_of_netcdf(loss: Loss) -> bool:
+    kind, _, name = loss.pointer.strip("/").partition("/")
+    if kind == "dimensions":
+        return name.startswith("phony_dim_")
+    return loss.kept.endswith("_bool_t") if kind == "type" else kind == "attributes" and bool(loss.kept)
 
 
 def told_of_texts(names: Iterable[str]) -> tuple[Loss, ...]:
