@@ -22,7 +22,7 @@ from omnizarr.model.datatypes.objects import Objects, Ragged
 from omnizarr.model.datatypes.optional import NAMES as OPTIONAL
 from omnizarr.model.datatypes.optional import bind_optional
 from omnizarr.model.datatypes.strings import UTF32_BYTES, Bytes, FixedBytes, FixedText, Raw, Text
-from omnizarr.model.datatypes.structs import LARGEST, bind_struct, named_from_json, pair_of
+from omnizarr.model.datatypes.structs import LARGEST, LIST, bind_list, bind_struct, named_from_json, pair_of
 from omnizarr.model.datatypes.times import KINDS, Time, time_dtype
 from omnizarr.model.plugins import Plugins
 from omnizarr.support import extras, suggestions
@@ -125,6 +125,9 @@ def _bind(named: Named, byte_order: ByteOrder, depth: int = 0) -> DataType:
         _check_members(configuration, ("fields",))
         inner = functools.partial(_bind, depth=depth + 1)
         scalars: Scalars = bind_struct(named, byte_order, inner, depth)
+    elif name == LIST:
+        _check_members(configuration, ("base_data_type", "list_size"))
+        scalars = bind_list(configuration, byte_order, functools.partial(_bind, depth=depth + 1), depth)
     elif name in OPTIONAL:
         _check_members(configuration, ("name", "configuration"))
         scalars = bind_optional(named, byte_order, functools.partial(_bind, depth=depth + 1), depth)
@@ -308,7 +311,7 @@ def _ragged(configuration: Mapping[str, JSON], byte_order: ByteOrder) -> Scalars
 
 
 STRUCTS = ("struct", "structured")
-NESTED = (*STRUCTS, *OPTIONAL)
+NESTED = (*STRUCTS, LIST, *OPTIONAL)
 """Types that are made of other types."""
 
 TYPES: Mapping[str, tuple[tuple[str, ...] | None, Make]] = {

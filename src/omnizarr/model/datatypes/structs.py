@@ -10,7 +10,7 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -35,6 +35,10 @@ LARGEST = 2**31 - 1
 """Maximum bytes of an item in NumPy."""
 MOST = 2**20
 """Maximum number of scalars of a record, with those in sub-arrays and nested records: fill values are lists."""
+
+
+Bind: TypeAlias = Callable[[Named, ByteOrder], DataType]
+"""What binds a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +187,74 @@ class Pair(Struct):
         return Struct.cast(self, value, at)
 
 
+@dataclass(frozen=True, slots=True)
+class FixedList(Struct):
+    """Lists of one length: records whose only field is an array. Spec: zarr-extensions ``fixed_size_list``."""
+
+    def from_json(self, value: JSON, at: str) -> Any:
+        """Return the scalar for a list."""
+        if is_blank(value):
+            return self.default()
+        (field,) = self.fields
+        return self._join([_read_nested(field.data_type.scalars.from_json, value, field.shape, at)])
+
+    def to_json(self, scalar: Any) -> JSON:
+        """Return the list."""
+        (field,) = self.fields
+        return _nest(field, np.asarray(scalar, self.dtype)[field.name])
+
+    def cast(self, value: Any, at: str) -> Any:
+        """Return the scalar for what a user passed: a list, an array, or a record."""
+        (field,) = self.fields
+        if isinstance(value, np.void) and value.dtype.names == (field.name,):
+            value = value[field.name]
+        if isinstance(value, bytes):
+            return self._from_bytes(value, self.dtype, at)
+        if not isinstance(value, Sequence | np.ndarray) or isinstance(value, str):
+            return self.from_json(value, at)
+        return self._join([_read_nested(field.data_type.scalars.cast, value, field.shape, at)])
+
+
+LIST = "fixed_size_list"
+ITEMS = "items"
+"""The name of the field in memory."""
+
+
+def bind_list(configuration: Mapping[str, JSON], byte_order: ByteOrder, bind: Bind, depth: int = 0) -> FixedList:
+    """Return the type of lists that a document describes; the elements of lists of lists are one array.
+
+    Raises MetadataError, UnknownDataTypeError.
+    """
+    at = "/data_type/configuration"
+    if depth >= DEEPEST:
+        raise reject("types are nested too deeply", at, f"{depth} levels", f"at most {DEEPEST}", spec=LIST)
+    size = configuration.get("list_size")
+    if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= MOST:
+        raise reject("not the size of a list", f"{at}/list_size", size, f"an integer from 1 to {MOST}", spec=LIST)
+    document: dict[str, JSON] = {"name": ITEMS, "data_type": configuration.get("base_data_type"), "shape": [size]}
+    field = _bind_field(document, byte_order, bind, at)
+    if field.count > MOST or field.data_type.dtype.itemsize * math.prod(field.shape) > LARGEST:
+        raise reject("the list is too large", f"{at}/list_size", size, f"at most {MOST} scalars", spec=LIST)
+    dtype = np.dtype([(ITEMS, field.data_type.dtype, field.shape)])
+    return FixedList(dtype, (field,), np.dtype([(ITEMS, field.little, field.shape)]))
+
+
+def with_lists(named: Named) -> Named:
+    """Return a record whose fields with a shape are lists of one length, as documents of v3 can have them."""
+
+    def changed(field: Any) -> dict[str, JSON]:
+        field = dict(field)
+        data_type = field["data_type"]
+        if isinstance(data_type, Mapping) and data_type.get("name") == "struct":
+            data_type = named_to_json(with_lists(named_from_json(data_type)))
+        for size in reversed(field.pop("shape", ())):
+            data_type = {"name": LIST, "configuration": {"base_data_type": data_type, "list_size": size}}
+        return {**field, "data_type": data_type}
+
+    fields: Any = named.configuration["fields"]
+    return Named(named.name, {"fields": [changed(field) for field in fields]})
+
+
 PARTS = ("real", "imag")
 
 
@@ -192,9 +264,7 @@ def pair_of(part: DataType) -> Pair:
     return Pair(dtype, tuple(Field(name, part) for name in PARTS), dtype)
 
 
-def bind_struct(
-    named: Named, byte_order: ByteOrder, bind: Callable[[Named, ByteOrder], DataType], depth: int = 0
-) -> Struct:
+def bind_struct(named: Named, byte_order: ByteOrder, bind: Bind, depth: int = 0) -> Struct:
     """Return the record type that a document describes.
 
     Raises
@@ -225,7 +295,7 @@ def bind_struct(
     return Struct(dtype, fields, little, is_legacy=named.name == "structured")
 
 
-def _bind_field(document: JSON, byte_order: ByteOrder, bind: Callable[[Named, ByteOrder], DataType], at: str) -> Field:
+def _bind_field(document: JSON, byte_order: ByteOrder, bind: Bind, at: str) -> Field:
     if isinstance(document, Sequence) and not isinstance(document, str) and len(document) == 2:
         document = {"name": document[0], "data_type": document[1]}  # the legacy form: [name, data type]
     if not isinstance(document, Mapping):
@@ -248,6 +318,9 @@ def _bind_field(document: JSON, byte_order: ByteOrder, bind: Callable[[Named, By
     if not data_type.is_fixed_size:
         raise reject("a field has no fixed size", f"{at}/data_type", data_type.named.name, "a type that has", spec=SPEC)
     shape = _shape(document.get("shape", ()), f"{at}/shape")
+    while isinstance(data_type.scalars, FixedList):  # an array within the record
+        (items,) = data_type.scalars.fields
+        shape, data_type = shape + items.shape, items.data_type
     return Field(name, data_type, shape, has_own_order="byte_order" in document)
 
 

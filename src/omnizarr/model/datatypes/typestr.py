@@ -21,7 +21,7 @@ from omnizarr.model.datatypes.lenient_fills import as_meant
 from omnizarr.model.datatypes.numeric import Bool, Complex, Float, Integer
 from omnizarr.model.datatypes.registry import NAMES_OF_NUMPY, RAW, SMALL_FLOATS, SMALL_INTEGERS
 from omnizarr.model.datatypes.strings import UTF32_BYTES, Raw
-from omnizarr.model.datatypes.structs import DEEPEST, LARGEST, Struct, named_from_json, named_to_json
+from omnizarr.model.datatypes.structs import DEEPEST, ITEMS, LARGEST, LIST, Struct, named_from_json, named_to_json
 from omnizarr.model.datatypes.times import KINDS, LARGEST_SCALE, UNITS
 
 SPEC = 'Zarr v2, "Data type encoding"'
@@ -110,6 +110,8 @@ def dump(named: Named, byte_order: ByteOrder = "<") -> JSON:
         return f"{byte_order}{KINDS[name]}{_unit_text(configuration)}"
     if name in ("struct", "structured"):
         return [_dump_field(field, byte_order) for field in _sequence(configuration.get("fields"))]
+    if name == LIST:  # a record of one field, as in memory
+        return [_dump_field({"name": ITEMS, "data_type": named_to_json(named)}, byte_order)]
     if match := RAW.fullmatch(name):
         return f"|V{int(match[1]) // 8}"
     if name in LENGTHS and isinstance(length := configuration.get("length_bytes"), int):
@@ -258,11 +260,15 @@ def _dump_field(field: JSON, byte_order: ByteOrder) -> JSON:
         raise NotRepresentableError("a field is malformed", pointer="/data_type", found=repr(field))
     order: ByteOrder = ">" if field.get("byte_order", byte_order) == ">" else "<"
     inner = named_from_json(field.get("data_type"))
+    lengths = list(_sequence(field.get("shape", ())))
+    while inner.name == LIST:
+        lengths.append(inner.configuration.get("list_size"))
+        inner = named_from_json(inner.configuration.get("base_data_type"))
     if inner.name in VARIABLE or inner.name in BARE:
         raise NotRepresentableError("Zarr v2 cannot express the field", pointer="/data_type", found=inner.name)
     described: list[JSON] = [field.get("name"), dump(inner, order)]
-    if shape := field.get("shape"):
-        described.append(list(_sequence(shape)))
+    if lengths:
+        described.append(lengths)
     return described
 
 

@@ -27,6 +27,7 @@ from omnizarr.model.datatypes.data_type import bytes_of
 from omnizarr.model.datatypes.optional import VALID, VALUE, Optional
 from omnizarr.model.datatypes.registry import SMALL_COMPLEX, SMALL_FLOATS, SMALL_INTEGERS
 from omnizarr.model.datatypes.strings import UTF32_BYTES
+from omnizarr.model.datatypes.structs import with_lists
 from omnizarr.nodes import new_metadata
 from omnizarr.tools.translate.losses import NodeLosses, attempt, shown
 from omnizarr.tools.translate.readers import structured
@@ -105,6 +106,8 @@ def _types(source: ArrayMetadata, data_type: DataType, dialect: Dialect, *, keep
         record = structured(_with_one_order(source.data_type))
         if record is not None:
             yield Nearest(record, "same", "<")
+    if name == "struct" and dialect.name == "v3" and _has_sub_arrays(data_type.dtype):
+        yield Nearest(with_lists(_with_one_order(source.data_type)), "same", "<")
     orders: list[ByteOrder] = [">", "<"] if stored == ">" else ["<"]
     for order in orders:
         yield Nearest(source.data_type, "same", order)
@@ -170,6 +173,12 @@ def _explain(source: ArrayMetadata, data_type: DataType, nearest: Nearest, accou
             order = ", as they are stored" if data_type.dtype.names is not None else order
             kept = f"{nearest.data_type.name}, the {data_type.dtype.itemsize} bytes of each element{order}"
             account.lose(pointer, f"what elements mean ({name})", f"{account.title} has no such type", kept)
+        case _ if (
+            nearest.data_type.name == "struct"
+            and same(nearest.data_type, with_lists(_with_one_order(source.data_type)))
+            and _has_sub_arrays(data_type.dtype)
+        ):
+            account.remark("arrays within records become the proposed type fixed_size_list, which few programs read")
         case _ if nearest.data_type is not source.data_type and not same(
             _with_one_order(source.data_type), source.data_type
         ):
