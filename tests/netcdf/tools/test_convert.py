@@ -662,19 +662,16 @@ DOCUMENTS = {"zarr.json", ".zattrs", ".zgroup", ".zarray"}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("zarr_format", FORMATS)
-def test_files_of_anndata_get_no_attributes_of_nczarr(zarr_format, tmp_path):
+def test_files_of_anndata_get_no_attributes_of_nczarr(tmp_path):
     anndata = pytest.importorskip("anndata", reason="anndata is not installed")
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
-    obs = pandas.DataFrame({"s": ["a", "b", "c"]}, index=list("xyz"))
-    if zarr_format == 3:  # booleans of HDF5 are an enumeration, which v2 keeps by its marks alone
-        obs["n"] = pandas.array([1, None, 3], dtype="Int64")
+    obs = pandas.DataFrame({"n": pandas.array([1, None, 3], dtype="Int64"), "s": ["a", "b", "c"]}, index=list("xyz"))
     anndata.AnnData(np.eye(3, 4, dtype="f4"), obs=obs).write_h5ad(tmp_path / "x.h5ad")
-    report = omnizarr.convert(tmp_path / "x.h5ad", tmp_path / "x.zarr", zarr_format=zarr_format, strict=True)
+    report = omnizarr.convert(tmp_path / "x.h5ad", tmp_path / "x.zarr", strict=True)
     assert not marked(tmp_path / "x.zarr")
     assert "no attributes of NCZarr" in str(report)
     found = anndata.read_zarr(tmp_path / "x.zarr")
-    assert zarr_format == 2 or found.obs["n"].tolist() == [1, pandas.NA, 3]
+    assert found.obs["n"].tolist() == [1, pandas.NA, 3]
     assert found.obs["s"].tolist() == ["a", "b", "c"]
     np.testing.assert_array_equal(found.X, np.eye(3, 4))
 

@@ -168,11 +168,11 @@ def run(task: Task) -> Conversion:
 def _planned(target: Any, found: Source, wanted: int, *, is_of_netcdf: bool) -> tuple[Plan, Callable[..., Dataset]]:
     """Return what is written to a hierarchy, and what creates it.
 
-    Attributes of NCZarr are written for a dataset of netCDF, and for other HDF5 files only if something would be lost
-    without them.
+    Attributes of NCZarr are written for a dataset of netCDF, and for other HDF5 files in v3 only if something would be
+    lost without them.
     """
     dialect = dialect_named(_ZARR[wanted])
-    if not is_of_netcdf:
+    if not is_of_netcdf and wanted != 2:  # the layout of v2 without marks has texts of a fixed length
         opener = _opener(target, wanted, needs_marks=False)
         plan = planning.of_hdf5(planning.for_zarr(found, opener, dialect))
         if not planning.loses_for_layout(plan):
