@@ -138,9 +138,13 @@ def run(task: Task) -> Conversion:
     wanted = _checked(task)
     _refuse_overlap(source, target)
     with _opened(task) as (found, kind):
-        plan, opener = planning.for_file(found.root) if is_file_wanted else None, None
-        if plan is None:
-            plan, opener = _planned(target, found, wanted, is_of_netcdf=kind != _FILE or planning.is_netcdf(found.root))
+        work: Callable[..., Plan] = _write_file
+        if is_file_wanted:
+            plan = planning.for_file(found.root)
+        else:
+            is_of_netcdf = kind != _FILE or planning.is_netcdf(found.root)
+            plan, opener = _planned(target, found, wanted, is_of_netcdf=is_of_netcdf)
+            work = functools.partial(_write_zarr, opener=opener)
         if kind != _FILE:
             plan = replace(plan, losses=(*plan.losses, *_lost_files(source)))
         if task.strict and plan.losses:
@@ -159,7 +163,6 @@ def run(task: Task) -> Conversion:
         total = sum(_sizes(found.root)) * (1 + verify)
         with Tracker(task.progress, "converting", total) as shown:
             shown.begin(total)
-            work = _write_file if is_file_wanted else functools.partial(_write_zarr, opener=opener)
             plan = work(target, found, plan, wanted, shown.tick, overwrite=task.overwrite, verify=verify)
     nodes = tuple(_counted(target, _reports(found.root, plan, verified=verify)))
     return replace(report, nodes=nodes, seconds=time.monotonic() - began)
