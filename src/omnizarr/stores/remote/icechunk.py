@@ -41,7 +41,7 @@ from omnizarr.errors import (
     StoreError,
     StoreLimitError,
 )
-from omnizarr.stores import kinds, trust, verbs
+from omnizarr.stores import kinds, threads, trust, verbs
 from omnizarr.stores.base import Buffer, Features, Listing, Store, answers, as_prefix, is_key, listing
 from omnizarr.stores.local.directory import LocalStore
 from omnizarr.stores.manifests.file import File
@@ -482,15 +482,24 @@ class _Tree:
             raise error.add(key=f"manifests/{name}")
 
     def _read(self, names: Sequence[str]) -> dict[str, Manifest]:
-        found = {name: self._manifests.get(name) or self._last.get(name) for name in names}
-        lacking = [name for name, each in found.items() if each is None]
-        keys = [f"manifests/{name}" for name in lacking]
-        for at, value in verbs.get_many_within(self._files, keys, objects.most_bytes()) if keys else ():
-            made = _parsed(self._files, keys[at], value, Manifest, lacking[at])
-            found[lacking[at]] = made
-            self._manifests.put(lacking[at], made, made.size)
-            self._last = {lacking[at]: made}
-        return {name: each for name, each in found.items() if each is not None}
+        found = self._known(names)
+        lacking = [name for name in names if name not in found]
+        if not lacking:
+            return found
+        with threads.lock((id(self), lacking[0])):  # many threads may need the same one
+            found |= self._known(lacking)
+            lacking = [name for name in lacking if name not in found]
+            keys = [f"manifests/{name}" for name in lacking]
+            for at, value in verbs.get_many_within(self._files, keys, objects.most_bytes()) if keys else ():
+                made = _parsed(self._files, keys[at], value, Manifest, lacking[at])
+                found[lacking[at]] = made
+                self._manifests.put(lacking[at], made, made.size)
+                self._last = {lacking[at]: made}
+        return found
+
+    def _known(self, names: Iterable[str]) -> dict[str, Manifest]:
+        known = {name: self._manifests.get(name) or self._last.get(name) for name in names}
+        return {name: each for name, each in known.items() if each is not None}
 
     # -- listing ----------------------------------------------------------------------------
 
