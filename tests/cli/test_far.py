@@ -9,6 +9,7 @@ import pytest
 
 import omnizarr
 from omnizarr import netcdf
+from omnizarr.stores import resolve
 from tests import servers
 
 
@@ -384,3 +385,26 @@ def test_options_that_mean_nothing_are_refused(run, place, options, said):
 def test_anon_means_nothing_to_a_web_server_and_does_no_harm(web, run):
     fill(web.directory / "x.zarr", 3)
     assert run("ls", "--anon", f"{web.url}/x.zarr")[0] == 0
+
+
+@pytest.mark.parametrize("name", ["x.h5", "x.nc"])
+def test_files_of_other_formats_in_s3(s3_server, run, tmp_path, name):
+    """`dump`, `convert` and `get` take the options of the store, and what is within a file by its path."""
+    h5py = pytest.importorskip("h5py", reason="h5py is not installed, which writes HDF5")
+    place = s3_server.fresh()
+    with h5py.File(tmp_path / name, "w") as file:
+        file["g/v"] = np.arange(12.0).reshape(3, 4)
+        file["g/v"].attrs["units"] = "K"
+    resolve(place.url, "r+", place.options)[0].set(name, (tmp_path / name).read_bytes())
+    url, options = f"{place.url}/{name}", s3_options(place)
+    code, local, _ = run("dump", str(tmp_path / name))
+    assert run("dump", url, *options)[:2] == (code, local)
+    long = [option.replace("-o", "--storage-option=", 1) for option in options]
+    assert run("get", "--csv", f"{url}/g/v", "0", *long)[:2] == (0, "0.0\n1.0\n2.0\n3.0\n")
+    code, out, err = run("convert", url, str(tmp_path / "x.zarr"), *options)
+    assert code == 0, (out, err)
+    assert "netCDF-4 -> Zarr v3" in out
+    assert np.array_equal(omnizarr.open(tmp_path / "x.zarr")["g/v"][...], np.arange(12.0).reshape(3, 4))
+    code, out, err = run("convert", url, f"{place.url}/x.zarr", *options)
+    assert code == 0, (out, err)
+    assert run("digest", f"{place.url}/x.zarr/g/v", *options)[1] == run("digest", f"{url}/g/v", *options)[1]
