@@ -557,7 +557,9 @@ def test_compressed_images_that_cannot_be_shown_are_named(message, changes, tmp_
     assert any(message in note for note in omnizarr.open(written(tmp_path, image(), unit)).store.notes)
 
 
-@pytest.mark.parametrize("part", [b"", b"\x1f\x8b broken", gzip.compress(bytes(1 << 20)), gzip.compress(b"abc")])
+@pytest.mark.parametrize(
+    "part", [b"", b"\x1f\x8b broken", gzip.compress(bytes(1 << 20)), gzip.compress(b"abc")], ids=range(4)
+)
 def test_broken_tiles_are_errors(part, tmp_path):
     values = np.zeros((6, 6), "i2")
     array = omnizarr.open(written(tmp_path, image(), compressed(values, (4, 4), "GZIP_1", [part] * 4)))["1"]

@@ -399,7 +399,9 @@ def test_files_with_other_compressions_are_named(tmp_path):
     assert "cloudvolume" in caught.value.remedy
 
 
-@pytest.mark.parametrize("stored", [b"", bytes(63), bytes(65), gzip.compress(bytes(63)), gzip.compress(bytes(64))[:-1]])
+@pytest.mark.parametrize(
+    "stored", [b"", bytes(63), bytes(65), gzip.compress(bytes(63)), gzip.compress(bytes(64))[:-1]], ids=range(5)
+)
 def test_chunks_of_a_wrong_size_are_errors(stored):
     with pytest.raises(ChunkError) as caught:
         opened({"info": info(), "8/0-4_0-4_0-4": stored})["8"][...]
