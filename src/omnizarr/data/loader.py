@@ -18,7 +18,7 @@ from omnizarr.data import batches, orders
 from omnizarr.data.assembly import Assembler, explain
 from omnizarr.data.keeping import Batch, Planner, Step, StoppedError
 from omnizarr.data.permutations import key_of
-from omnizarr.data.sources import fields_of
+from omnizarr.data.sources import Field, fields_of
 from omnizarr.errors import SettingError
 from omnizarr.stores import pool
 from omnizarr.support import amounts, workers
@@ -492,7 +492,24 @@ class Loader:
         convert = batches.converter(self._to)
         stats = self.stats
         before = stats.reads, stats.hits
-        run = _Run(self, epoch, step)
+        run = _Run(
+            _Terms(
+                self._fields,
+                self._batches(epoch, step, self._epochs),
+                self._batch,
+                self._prefetch,
+                self._threads,
+                self._limit,
+                self._passing,
+                self._epochs == 1,
+                self._skips,
+                self._seed,
+                self._rank,
+                self._to,
+                self._transform,
+                self._transform_batch,
+            )
+        )
         start, stop = orders.bounds(self._count, self._rank, self._world)
         total = None if self._epochs is None else self._epochs * (stop - start)
         with Tracker(self._progress, "load", chunks=total, unit="sample") as tracker:
@@ -532,32 +549,46 @@ class _BrokenSampleError(Exception):
     """Holds the arguments of `explain`, until the loop comes to the step."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """What the threads of a loop need to know of its loader."""
+
+    fields: list[Field]
+    source: Iterator[Batch]
+    """The batches of the loop, in order."""
+    batch: int
+    """Samples of a batch, at most."""
+    prefetch: int
+    threads: int
+    limit: int
+    """Bytes of cells that are kept."""
+    passing: int
+    """Bytes of cells that only pass."""
+    is_one_epoch: bool
+    skips: bool
+    seed: int
+    rank: int
+    to: str
+    transform: Callable[..., Mapping[str, Any]] | None
+    transform_batch: Callable[..., Mapping[str, Any]] | None
+
+
 class _Run:
     """The threads of one loop. They stop when the loop ends, however it ends."""
 
-    def __init__(self, loader: Loader, epoch: int, step: int) -> None:
-        self._loader = loader
-        self._fields = loader._fields
+    def __init__(self, terms: _Terms) -> None:
+        self._terms = terms
+        self._fields = terms.fields
         self._pid = os.getpid()
         self._readers = _READERS
-        self._threads = loader._threads  # noqa: SLF001
-        source = loader._batches(epoch, step, loader._epochs)  # noqa: SLF001
+        self._threads = terms.threads
         self.planner = Planner(
-            self._fields,
-            source,
-            loader._limit,  # noqa: SLF001
-            loader._prefetch + self._threads,  # noqa: SLF001
-            is_one_epoch=loader._epochs == 1,  # noqa: SLF001
+            self._fields, terms.source, terms.limit, terms.prefetch + terms.threads, is_one_epoch=terms.is_one_epoch
         )
-        self._assembler = Assembler(self._fields, loader._passing, self._threads)  # noqa: SLF001
-        new = batches.pinned() if loader._to == "torch" else None  # noqa: SLF001
+        self._assembler = Assembler(self._fields, terms.passing, self._threads)
+        new = batches.pinned() if terms.to == "torch" else None
         self._memories = [
-            batches.Memory(
-                (loader._batch, *field.sample_shape),  # noqa: SLF001
-                field.dtype,
-                loader._prefetch + 1,  # noqa: SLF001
-                new,
-            )
+            batches.Memory((terms.batch, *field.sample_shape), field.dtype, terms.prefetch + 1, new)
             for field in self._fields
         ]
         self._planning = RLock()
@@ -569,7 +600,7 @@ class _Run:
         self._next = 0
         self._is_stopped = False
         self._jobs: list[workers.Job] = []
-        for _ in range(loader._prefetch):  # noqa: SLF001
+        for _ in range(terms.prefetch):
             self._credits.put(None)
 
     def start(self) -> None:
@@ -670,14 +701,14 @@ class _Run:
             del step, found
 
     def _made(self, step: Step) -> tuple[Batch, dict[str, Any], int]:
-        loader, batch = self._loader, step.batch
+        terms, batch = self._terms, step.batch
         outs = [memory.take(len(batch.indexes)) for memory in self._memories]
         failed = self._assembler.put(step, outs)
         skipped = 0
         indexes = batch.indexes
         if failed:
             at, name, error = min(failed, key=operator.itemgetter(0))
-            if not loader._skips:  # noqa: SLF001
+            if not terms.skips:
                 raise _BrokenSampleError(error, name, int(indexes[at]), batch.epoch, batch.step)
             keep = np.ones(len(indexes), dtype=bool)
             keep[[position for position, *_ in failed]] = False
@@ -685,12 +716,11 @@ class _Run:
             indexes = indexes[keep]
             skipped = len(batch.indexes) - len(indexes)
         arrays: dict[str, Any] = {field.name: out for field, out in zip(self._fields, outs, strict=True)}
-        seed = loader._seed  # noqa: SLF001
-        if loader._transform is not None:  # noqa: SLF001
-            arrays = _each(loader._transform, arrays, indexes, seed, batch.epoch)  # noqa: SLF001
-        if loader._transform_batch is not None:  # noqa: SLF001
-            key = key_of(seed, batch.epoch, batch.step, loader._rank, 1)  # noqa: SLF001
-            arrays = dict(_called(loader._transform_batch, arrays, key))  # noqa: SLF001
+        if terms.transform is not None:
+            arrays = _each(terms.transform, arrays, indexes, terms.seed, batch.epoch)
+        if terms.transform_batch is not None:
+            key = key_of(terms.seed, batch.epoch, batch.step, terms.rank, 1)
+            arrays = dict(_called(terms.transform_batch, arrays, key))
         return batch, arrays, skipped
 
 
