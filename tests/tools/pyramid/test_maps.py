@@ -105,7 +105,7 @@ def test_rotated_maps_have_no_coordinates(tmp_path):
     rotated = [8.0, 2.0, 400.0, 1.0, -9.0, 700.0]
     made(source(located(**{"spatial:transform": rotated})), tmp_path / "map.zarr")
     assert layout(tmp_path / "map.zarr")[1]["spatial:transform"] == [16.0, 4.0, 400.0, 2.0, -18.0, 700.0]
-    assert sorted(omnizarr.open(tmp_path / "map.zarr/1")) == ["heights"]
+    assert not {"x", "y"} & set(omnizarr.open(tmp_path / "map.zarr/1"))
     assert faults(tmp_path / "map.zarr") == []
 
 

@@ -405,13 +405,10 @@ def _system(crs: Crs | None, mapping: Mapping[str, Any] | None, where: StorePath
     """Return a coordinate reference system with a code or WKT2, and with WKT if pyproj is there to write it."""
     if crs is None:
         return None
-    try:
-        known = proj.pyproj.CRS
-    except ImportError:
-        known = None
+    known = proj.systems_of_proj()
     try:
         if known is not None:
-            given = crs.code or crs.projjson or crs.wkt
+            given = crs.code or crs.identifier or crs.projjson or crs.wkt
             system = known.from_cf(dict(mapping or {})) if given is None else known.from_user_input(thawed(given))
             code = crs.code or crs.identifier
             if code is None and (authority := system.to_authority(min_confidence=100)) is not None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from importlib import import_module
 from typing import Any, Final, NamedTuple
 
 from omnizarr.formats.conventions.contract import Convention, Fault, Nodes
@@ -18,9 +19,6 @@ from omnizarr.formats.conventions.registered import multiscales
 from omnizarr.formats.conventions.registered.records import Checking, Known, unchanged
 from omnizarr.formats.reader import is_object
 from omnizarr.model import Metadata
-from omnizarr.support.lazy import Lazy
-
-pyproj: Any = Lazy("pyproj")  # PROJ knows all systems; without it, only the spelling is checked
 
 CODE: Final = "proj:code"
 WKT: Final = "proj:wkt2"
@@ -124,15 +122,22 @@ def said_of(path: str, nodes: Nodes) -> Crs | None:
     return found
 
 
+def systems_of_proj() -> Any:
+    """Return the class of pyproj for systems, which PROJ knows; None if pyproj is not installed."""
+    try:
+        return import_module("pyproj").CRS
+    except ImportError:
+        return None
+
+
 def known_to_proj(crs: Crs) -> bool | None:
     """Return whether PROJ knows a system in all its forms; None if pyproj is not installed."""
-    try:
-        pyproj.CRS  # noqa: B018 - imported here
-    except ImportError:
+    systems = systems_of_proj()
+    if systems is None:
         return None
     with suppress(Exception):  # whatever it has against a text of others
         for each in filter(None, (crs.code, crs.wkt, crs.projjson)):
-            pyproj.CRS.from_user_input(dict(each) if isinstance(each, Mapping) else each)
+            systems.from_user_input(dict(each) if isinstance(each, Mapping) else each)
         return True
     return False
 
