@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import omnizarr
 from omnizarr.errors import MetadataError, NotRepresentableError
 from omnizarr.formats import V2, V3
+from omnizarr.formats.documents import parse
 from omnizarr.model import UNDEFINED, ArrayMetadata, GroupMetadata, Named
 
 QUIRKS = json.loads((Path(__file__).parent / "cases" / "quirks_v3.json").read_text("utf-8"))["nodes"]
@@ -378,3 +380,31 @@ def test_a_list_of_extensions_is_read_if_all_may_be_ignored(extensions, is_read)
     else:
         with pytest.raises(MetadataError, match="extensions"):
             omnizarr.open(store)
+
+
+def test_arrays_that_differ_in_attributes_hold_little_memory_and_write_their_own_text():
+    def text(number):
+        return json.dumps({**ARRAY_OF_MANY, "attributes": {"number": number}}, indent=2).encode()
+
+    V3.load({"zarr.json": parse(text(-1))})
+    tracemalloc.start()
+    arrays = [V3.load({"zarr.json": parse(text(number))}) for number in range(300)]
+    held = tracemalloc.get_traced_memory()[0] / len(arrays)
+    tracemalloc.stop()
+    assert held < 2500
+    assert V3.dump(arrays[7])["zarr.json"].text.encode() == text(7)
+
+
+ARRAY_OF_MANY = {
+    "zarr_format": 3,
+    "node_type": "array",
+    "shape": [4],
+    "data_type": "float32",
+    "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [4]}},
+    "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+    "fill_value": 0.0,
+    "codecs": [
+        {"name": "bytes", "configuration": {"endian": "little"}},
+        {"name": "zstd", "configuration": {"level": 0, "checksum": False}},
+    ],
+}

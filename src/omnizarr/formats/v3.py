@@ -43,7 +43,7 @@ from omnizarr.formats.reader import (
     read_list,
     read_object,
 )
-from omnizarr.formats.spelling import LateSpellings, in_order_of, recall, remember
+from omnizarr.formats.spelling import Document, LateSpellings, in_order_of, recall, remember
 from omnizarr.formats.writer import check_fresh
 from omnizarr.model import (
     JSON,
@@ -232,15 +232,23 @@ def _load_array(reader: Reader, document: Mapping[str, JSON]) -> ArrayMetadata:
         dimension_names=like.dimension_names,
         storage_transformers=like.storage_transformers,
         unknown=like.unknown,
-        spellings=LateSpellings(partial(_spellings_like, like, lengths, attributes, document)),
+        spellings=LateSpellings(partial(_spellings_like, like, lengths, attributes, _text_or_all(document))),
         notes=tuple(reader.notes),
     )
 
 
+def _text_or_all(document: Mapping[str, JSON]) -> Mapping[str, JSON] | str:
+    """Return the text of a document, which takes a fifth of the memory, or the document if it says something else."""
+    if isinstance(document, Document) and document.text and document.said is None and not document.notes:
+        return document.text
+    return document
+
+
 def _spellings_like(
-    like: ArrayMetadata, lengths: tuple[int, ...], attributes: JSON, document: Mapping[str, JSON]
+    like: ArrayMetadata, lengths: tuple[int, ...], attributes: JSON, told: Mapping[str, JSON] | str
 ) -> dict[str, Spelling]:
-    """Return the memos of an array's document, based on those of a similar one."""
+    """Return the memos of an array's document, or of its text, based on those of a similar one."""
+    document: Any = parse(told.encode()) if isinstance(told, str) else told
     memos: dict[str, tuple[object, Mapping[str, JSON]]] = {
         "shape": (lengths, {"shape": document["shape"]}),
         "chunk_grid": (_grid_meaning(like.chunk_grid, lengths), {"chunk_grid": document["chunk_grid"]}),
