@@ -192,7 +192,10 @@ impl Objects {
             if is_plain && data.len() > LARGEST_WHOLE {
                 let mut upload = WriteMultipart::new_with_chunk_size(live.store.put_multipart(&path).await?, PART);
                 for start in (0..data.len()).step_by(PART) {
-                    upload.wait_for_capacity(PARTS_AT_ONCE - 1).await?;
+                    if let Err(error) = upload.wait_for_capacity(PARTS_AT_ONCE - 1).await {
+                        let _ = upload.abort().await; // so that no parts stay
+                        return Err(error);
+                    }
                     upload.put(data.slice(start..data.len().min(start + PART)));
                 }
                 return upload.finish().await;

@@ -162,11 +162,9 @@ def create_in_new(where: StorePath, metadata: M, formats: Mapping[str, Sequence[
         change.known, change.is_new = formats, True
         change.below = "gone" if isinstance(metadata, ArrayMetadata) else "same"
         # a dialect lists first the documents that make a node
-        *rest, maker = sorted(values, key=list(keys).index, reverse=True)
-        for name in rest:
-            where.store.set(keys[name], values[name])
-        if not verbs.set_if_absent(where.store, keys[maker], values[maker]):
-            raise in_the_way(where, occupant(where) or _gone(where))
+        for name in sorted(values, key=list(keys).index, reverse=True):
+            if not verbs.set_if_absent(where.store, keys[name], values[name]):
+                raise in_the_way(where, occupant(where) or _gone(where))
         change.begin()
     return Found(where, metadata)
 

@@ -54,5 +54,5 @@ def _in_its_hierarchy(node: Any) -> Any:
             root = root.parent
         if root != inner:
             place = StorePath(LocalStore(root, read_only=True)) / inner.relative_to(root).as_posix()
-            return type(node)(place, node._metadata, node.config)  # noqa: SLF001 - `metadata` would copy all attributes
+            return type(node)(place, node._metadata, node._config)  # noqa: SLF001 - `metadata` would copy all attributes
     return node

@@ -324,6 +324,7 @@ def test_info_shows_place_levels_licence_and_unit(tmp_path):
     assert (said["crs"], said["resolution"], said["license"]) == ("EPSG:32633", [20.0, 40.0], "CC-BY-4.0")
     assert said["bounds"] == [500000.0, 4999920.0, 500060.0, 5000000.0]
     assert "unit        W/m2" in run("info", tmp_path / "map.zarr/0/band")
+    assert "license     CC-BY-4.0" in run("info", tmp_path / "map.zarr/1")  # a group, in the group that says it
     page, card = omnizarr.open(array)._repr_html_(), repr(omnizarr.info(array))
     assert "EPSG:32633" in page
     assert "Bounds" in card

@@ -81,7 +81,7 @@ class Requests:
             raise StoreError(
                 "this store cannot be used in a process that was forked from one that had used object stores",
                 found="no native engine" if native is None else "credentials from Python, a proxy, or rare options",
-                remedy="start processes by 'spawn' or 'forkserver': multiprocessing_context='spawn' of a DataLoader",
+                remedy="start processes by 'spawn' or 'forkserver', in a DataLoader with its multiprocessing_context",
             )
         client, below = made
         self._below = as_prefix(below)
