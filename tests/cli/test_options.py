@@ -126,8 +126,8 @@ def test_json_has_the_fields_of_the_manual(capsys, monkeypatch, place, command, 
     document = json.loads(capsys.readouterr().out)
     fields = set(documented()[command])
     assert fields
-    # Only nodes that cannot be read have a problem and its reason in a list.
-    assert fields - names(document) <= {"problem", "reason"}
+    # Only nodes that cannot be read have a problem and its reason in a list, and only those of OME-Zarr its images.
+    assert fields - names(document) <= {"problem", "reason", "ome_zarr"}
     if command not in NESTED:
         assert names(document) - fields == set()
 

@@ -119,6 +119,7 @@ impl Kind {
 
 /// Return the hash lookup3 of Bob Jenkins, by which HDF5 checks its metadata.
 #[must_use]
+#[allow(clippy::many_single_char_names)] // those of its author
 pub fn lookup3(data: &[u8]) -> u32 {
     // lookup3 counts in 32 bits
     #[allow(clippy::cast_possible_truncation)]

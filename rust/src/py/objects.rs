@@ -117,6 +117,7 @@ impl Objects {
 #[pymethods]
 impl Objects {
     #[new]
+    #[allow(clippy::needless_pass_by_value)] // PyO3 hands over what it made
     fn new(client: PyRef<'_, PyClient>) -> Self {
         Self(Arc::clone(client.client()))
     }
@@ -207,6 +208,7 @@ impl Objects {
     }
 
     /// Delete values.
+    #[allow(clippy::needless_pass_by_value)] // PyO3 hands over what it made
     fn delete(&self, py: Python<'_>, paths: Vec<String>) -> PyResult<()> {
         let paths = paths.iter().map(|path| path_of(path)).collect::<PyResult<Vec<_>>>()?;
         self.ask(py, |live| async move {

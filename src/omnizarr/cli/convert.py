@@ -89,7 +89,7 @@ PROBLEM: Final = 1
     type=click.Choice(["keep", "fixed"]),
     default="keep",
     show_default=True,
-    help="fixed: strings of any length get the length of the longest, for readers that have no others.",
+    help="Keep strings of any length, or give them the length of the longest (fixed), for readers that have no others.",
 )
 @click.option("--dry-run", is_flag=True, help="Report what would be done and lost. Write nothing.")
 @click.option("--estimate", is_flag=True, help="Report the objects, bytes and time that it would take. Write nothing.")
