@@ -708,3 +708,9 @@ def test_attributes_that_make_no_sense_are_passed_over(attributes):
     assert scales == [[1.0, 1.0, 1.0], [1.0, 2.0, 2.0]]
     below.set("p/s1/attributes.json", b"{")
     assert "ome" not in omnizarr.open_group(store, mode="r")["p"].attrs
+
+
+def test_a_hierarchy_lists_as_much_as_the_store_that_holds_it(tmp_path):
+    for store in (LocalStore(tmp_path), MemoryStore()):
+        shown = N5Store(store).features
+        assert (shown.listing, shown.concurrency) == (store.features.listing, store.features.concurrency)

@@ -25,6 +25,7 @@ from omnizarr.stores.base import (
     Buffer,
     Buffers,
     Extent,
+    Features,
     Listing,
     Parts,
     Span,
@@ -90,6 +91,11 @@ class N5Store(OverStore):
         self.read_only = store.read_only
         self._datasets: dict[str, Dataset | None] = {}
         self._expected: dict[str, Dataset] = {}  # of arrays whose chunks come before their document
+
+    @property
+    def features(self) -> Features:
+        """Those of the store that holds the hierarchy: all its keys are listed here, too."""
+        return super().features
 
     # -- keys ---------------------------------------------------------------------------
 
