@@ -28,6 +28,7 @@ KNOWN = {
     "zstd_1_1/zstd": "the Blosc of numcodecs does not decode what zstd was in 2016; chunks are passed on unchanged",
     "filters/quantize": "zarr-python forgets the shape of what it decodes",
     "objects/categorize": "zarr-python does not know the codec",
+    "structured_nested": "zarr-python does not know fixed_size_list, which is proposed",
 }
 """What zarr-python does not read, though Zarr v3 can say it."""
 

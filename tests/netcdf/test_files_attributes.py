@@ -175,7 +175,11 @@ def test_each_attribute_comes_back_or_is_listed(source, tmp_path, zarr_format):
     through, back = source, tmp_path / "back.nc"
     if zarr_format is not None:
         through = tmp_path / "x.zarr"
-        assert pointers(omnizarr.convert(source, through, zarr_format=zarr_format).losses) == unknown_there
+        with h5py.File(
+            source
+        ) as file:  # attributes of NCZarr, which keep types, are written for other HDF5 files if you ask
+            place = f"{through}#mode=nczarr" if zarr_format == 3 and "_NCProperties" not in file.attrs else through
+        assert pointers(omnizarr.convert(source, place, zarr_format=zarr_format).losses) == unknown_there
         unknown_there = set()
     lost = pointers(omnizarr.convert(through, back).losses)
     tables = set()
