@@ -413,11 +413,13 @@ class TestDataTypes:
         found = translate(v2([["a", ">i4"], ["b", ">f8"]], fill_value=None), V3, compressors="keep")
         assert (found.target.data_type.name, found.same_bytes) == ("struct", True)
 
-    def test_fields_that_are_arrays_cannot_be_carried_to_v3(self):
+    def test_fields_that_are_arrays_become_lists_of_fixed_size(self):
         found = translate(v2([["a", "<i4", [2]]], fill_value=None), V3, path="x")
-        assert found.target is None
-        assert (found.losses[0].path, found.losses[0].pointer) == ("x", "/dtype")
-        assert "field 'a' is a sub-array" in found.losses[0].why
+        (field,) = found.target.data_type.configuration["fields"]
+        listed = {"base_data_type": "int32", "list_size": 2}
+        assert field == {"name": "a", "data_type": {"name": "fixed_size_list", "configuration": listed}}
+        assert (found.losses, found.same_bytes) == ((), True)
+        assert any("fixed_size_list" in remark for remark in found.remarks)
 
     @pytest.mark.parametrize("new", [V1, DRAFT2019, DRAFT2020], ids=lambda dialect: dialect.name)
     def test_text_of_any_length_cannot_be_carried_before_v2(self, new):
