@@ -132,3 +132,18 @@ def test_function_shows_a_picture_although_a_module_has_its_name(era):
     picture = importlib.import_module("omnizarr.pictures.picture")
     assert callable(omnizarr.show)
     assert isinstance(omnizarr.show("era.zarr", (0,), path="t"), picture.Picture)
+
+
+@pytest.mark.parametrize("dtype", ["optional[int32]", "optional[float32]", "optional[string]"])
+def test_missing_elements_are_printed_as_missing(run, tmp_path, dtype):
+    elements = [["a", "b"], ["c", "d"]] if dtype == "optional[string]" else [[1, 2], [3, 4]]
+    values = np.ma.MaskedArray(np.array(elements, object), [[False, True], [False, False]])
+    omnizarr.create_array(tmp_path / "x.zarr", shape=(2, 2), dtype=dtype, chunks=(1, 2))[...] = values
+    path = str(tmp_path / "x.zarr")
+    assert "--]" in run("get", path)[1]
+    assert json.loads(run("get", path, "--json")[1]) == [[elements[0][0], None], elements[1]]
+    assert json.loads(run("get", path, "--json", "0,1")[1]) is None
+    assert run("get", path, "--csv")[1].splitlines()[0].endswith(",")
+    assert run("get", path, "0,1")[1] == "--\n"
+    assert run("get", path, "1,1")[1].strip() in ("4", "4.0", "d")
+    assert "use --json or --csv" in run("get", path, "--npy", "-o", tmp_path / "x.npy")[2]

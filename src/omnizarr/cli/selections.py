@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omnizarr.errors import BoundsCheckError, SelectionError
+from omnizarr.model.datatypes.optional import VALUE, is_optional
 from omnizarr.nodes.array import Array
 
 # Longer input is not a selection, and Python's parser need not see it.
@@ -150,9 +151,12 @@ class Part:
         return math.prod(self.shape)
 
     def read(self) -> NDArray[Any]:
-        """Return the elements."""
+        """Return the elements, in a masked array if some may be missing."""
         selection = tuple(map(_as_selector, self.axes))
         result = self.array.get_orthogonal_selection(selection, fields=self.fields)
+        if is_optional(self.array.dtype) and self.fields is None:
+            found = np.zeros((), self.array.dtype[VALUE]) if result is np.ma.masked else result
+            return np.ma.MaskedArray(found, np.ma.getmaskarray(result)).reshape(self.shape)
         values = np.asarray(result, None if isinstance(result, (np.ndarray, np.generic)) else self.array.dtype)
         return values.reshape(self.shape)
 

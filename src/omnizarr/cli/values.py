@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from omnizarr.cli.selections import Part
 from omnizarr.cli.text import fit, to_json
 from omnizarr.errors import NotRepresentableError, SelectionError
+from omnizarr.model.datatypes.optional import is_optional
 from omnizarr.support.progress import Tick
 from omnizarr.support.text import text_of_time, visible
 
@@ -30,7 +31,8 @@ def as_numpy_prints(part: Part) -> str:
     """
     options = np.get_printoptions()
     if not part.shape:
-        return visible(text_of_time(part.read()[()]))
+        value = part.read()[()]
+        return visible(str(value) if value is np.ma.masked else text_of_time(value))
     if part.size <= options["threshold"]:
         return _printed(part.read())
     values = part.edges(options["edgeitems"]).read()
@@ -38,6 +40,9 @@ def as_numpy_prints(part: Part) -> str:
 
 
 def _printed(values: NDArray[Any], **options: Any) -> str:
+    if isinstance(values, np.ma.MaskedArray):
+        with np.printoptions(**options):
+            return str(values)
     if values.dtype.kind == "M" and np.datetime_data(values.dtype)[0] == "generic":
         options["formatter"] = {"datetime": text_of_time}
     return str(np.array2string(values, **options))
@@ -68,13 +73,17 @@ def write_csv(part: Part, out: IO[str], tick: Tick) -> None:
 
 
 def _field_names(part: Part) -> tuple[str, ...]:
-    if isinstance(part.fields, str):
+    if isinstance(part.fields, str) or is_optional(part.array.dtype):
         return ()
     return tuple(part.fields) if part.fields else part.array.dtype.names or ()
 
 
 def _cells(block: NDArray[Any]) -> list[Any]:
-    """Return elements as Python objects, and times in ISO 8601 form."""
+    """Return elements as Python objects, None for missing ones, and times in ISO 8601 form."""
+    if isinstance(block, np.ma.MaskedArray):
+        mask: NDArray[Any] = np.ma.getmaskarray(block)
+        missing = mask if mask.dtype.names is None else mask[mask.dtype.names[0]]
+        return [None if is_missing else cell for is_missing, cell in zip(missing, _cells(block.data), strict=True)]
     if block.dtype.kind in "mM":
         return [text_of_time(value) for value in block]
     if block.dtype.names is not None:
@@ -158,6 +167,10 @@ def write_npy(part: Part, out: BinaryIO, tick: Tick) -> None:
     if dtype.hasobject or dtype.kind == "T":
         raise NotRepresentableError(
             "a .npy file cannot store elements of variable length", found=str(dtype), remedy="use --json or --csv"
+        )
+    if is_optional(dtype):
+        raise NotRepresentableError(
+            "a .npy file cannot leave out elements", found="optional", remedy="use --json or --csv"
         )
     header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": part.shape}
     np.lib.format.write_array_header_2_0(out, header)
