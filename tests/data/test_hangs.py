@@ -47,7 +47,7 @@ def test_a_loader_does_not_hang(kind, tmp_path):
 @pytest.mark.parametrize("kind", FAR)
 @pytest.mark.parametrize("server", ["http_server", "s3_server"])
 def test_a_loader_of_a_server_does_not_hang(server, kind, request, tmp_path):
-    pytest.importorskip("obstore")
+    pytest.importorskip("obstore", reason="the extra cloud is not installed")
     place = request.getfixturevalue(server).fresh()
     options = [json.dumps(place.options)] if place.directory is None else []
     hang(kind, FAR[kind], place.directory or tmp_path, place.url, *options)

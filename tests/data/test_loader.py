@@ -569,7 +569,7 @@ def test_a_forked_child_loads_from_a_web_server_that_its_parent_has_used(http_se
 @pytest.fixture
 def on_server(tmp_path):
     """Yield a function that puts an array on a web server, and returns the server and its array."""
-    pytest.importorskip("obstore")
+    pytest.importorskip("obstore", reason="the extra cloud is not installed")
     with recording() as server:
 
         def put(values, **options):

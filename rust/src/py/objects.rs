@@ -252,7 +252,7 @@ impl Objects {
                     }
                 }
                 if page.len() == PAGE && sender.send(Ok(std::mem::take(&mut page))).await.is_err() {
-                    return; // nobody listens any more
+                    return; // the iterator was dropped
                 }
             }
             if !page.is_empty() {

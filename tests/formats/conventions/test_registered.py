@@ -201,7 +201,7 @@ def test_systems_are_spelled_as_the_convention_says(attributes, codes, monkeypat
 
 
 def test_systems_are_looked_up_where_pyproj_is_installed():
-    pytest.importorskip("pyproj")
+    pytest.importorskip("pyproj", reason="pyproj is not installed, which looks systems up")
     assert found_in(raster(declared(PROJ, **{"proj:code": "EPSG:1"})).store) == [("proj-unknown", "")]
 
 
@@ -263,7 +263,7 @@ def test_cf_looks_for_the_arrays_that_attributes_name():
 @pytest.mark.filterwarnings("ignore")  # of affine, which rasterio uses
 @pytest.mark.parametrize("registration", ["pixel", "node"])
 def test_bounds_are_those_of_rasterio(registration):
-    transforms = pytest.importorskip("rasterio.transform")
+    transforms = pytest.importorskip("rasterio.transform", reason="rasterio is not installed, the reference")
     rotated = [8.0, 2.0, 400.0, 1.0, -9.0, 700.0]
     array = raster(located(transform=rotated, bbox=None, registration=registration))
     place = of("", Nodes({"": as_model(array.metadata)}))
@@ -274,7 +274,7 @@ def test_bounds_are_those_of_rasterio(registration):
 
 
 def test_names_and_codes_of_systems_are_those_of_proj():
-    crs = pytest.importorskip("rasterio.crs").CRS.from_epsg(32633)
+    crs = pytest.importorskip("rasterio.crs", reason="rasterio is not installed").CRS.from_epsg(32633)
     for attributes in ({"proj:wkt2": crs.to_wkt(version="WKT2_2019")}, {"proj:wkt2": crs.to_wkt()}):
         place = of("", Nodes({"": as_model(raster(declared(PROJ, **attributes)).metadata)}))
         assert place.crs.label == "EPSG:32633 (WGS 84 / UTM zone 33N)"

@@ -15,7 +15,7 @@ from omnizarr.stores import ObjectStore, verbs
 from omnizarr.stores.remote import object_errors
 from tests.stores.contract import in_threads
 
-obstore = pytest.importorskip("obstore")
+obstore = pytest.importorskip("obstore", reason="the extra cloud is not installed")
 
 needs_native = pytest.mark.skipif(engines.module() is None, reason="the native engine is not built")
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")

@@ -45,7 +45,7 @@ def made(store, target, **options):
 
 @pytest.mark.filterwarnings("ignore")  # of affine, which rasterio uses
 def test_gdal_finds_each_resolution_of_a_geotiff_at_its_place(tmp_path):
-    rasterio = pytest.importorskip("rasterio")
+    rasterio = pytest.importorskip("rasterio", reason="rasterio is not installed, the reference")
     whole = rasterio.Affine(*TRANSFORM)
     with rasterio.open(
         tmp_path / "h.tif", "w", "GTiff", 8, 5, 1, "EPSG:32633", transform=whole, dtype="uint16"
@@ -83,7 +83,7 @@ def test_place_comes_from_regular_coordinates_and_a_grid_mapping(tmp_path):
 
 @pytest.mark.filterwarnings("ignore")
 def test_xarray_opens_a_resolution_with_the_coordinates_of_its_elements(tmp_path):
-    xarray = pytest.importorskip("xarray")
+    xarray = pytest.importorskip("xarray", reason="xarray is not installed")
     made(source(group=located()), tmp_path / "map.zarr")
     found = xarray.open_dataset(tmp_path / "map.zarr/1", engine="omnizarr")
     assert found.x.values.tolist() == [500010.0, 500030.0, 500050.0, 500070.0]

@@ -236,12 +236,7 @@ def find(
     if isinstance(found.metadata, GroupMetadata):
         return _of_group(Found(found.where, found.metadata), version, axes, scale, unit)
     if not found.where.path:
-        raise MetadataError(
-            "the array is the root of its hierarchy, so there is no group that could list its levels",
-            store=str(where.store),
-            path=where.path,
-            remedy="name a target, which gets a copy of it",
-        )
+        raise without_group(where)
     group = detection.open_group(found.where.parent)
     listed = _listed(group.metadata)
     version = _version(group, ome_version)
@@ -294,6 +289,16 @@ def _version(found: Found[Any], wanted: str | None) -> str:
             remedy="convert it to v2 or v3 first",
         )
     return version
+
+
+def without_group(where: StorePath) -> MetadataError:
+    """Return the error for an array that is the root of its hierarchy."""
+    return MetadataError(
+        "the array is the root of its hierarchy, so there is no group that could list its levels",
+        store=str(where.store),
+        path=where.path,
+        remedy="name a target, which gets a copy of it",
+    )
 
 
 def _of_group(

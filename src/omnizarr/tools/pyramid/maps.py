@@ -26,7 +26,7 @@ from omnizarr.nodes.array import Array
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.showing.around import Around
-from omnizarr.tools.pyramid.images import Axis, Image, Level
+from omnizarr.tools.pyramid.images import Axis, Image, Level, without_group
 
 _MAPPING: Final = "spatial_ref"
 """The usual name of a grid mapping."""
@@ -249,12 +249,7 @@ def find(where: StorePath) -> Map:
         made = _map(Found(first.where, _array(first)), group, path, name)
         return replace(made, **_listed(group.metadata, made))
     if not found.where.path:
-        raise MetadataError(
-            "the array is the root of its hierarchy, so there is no group that could list its levels",
-            store=str(where.store),
-            path=where.path,
-            remedy="name a target, which gets a copy of it",
-        )
+        raise without_group(where)
     group = detection.open_group(found.where.parent)
     made = _map(Found(found.where, _array(found)), group, found.where.name, "")
     return replace(made, **_listed(group.metadata, made))
