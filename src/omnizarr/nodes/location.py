@@ -91,6 +91,16 @@ class StorePath:
         return f"{self.store}/{self.path}" if self.path else str(self.store)
 
 
+def paths_above(path: str) -> Iterator[str]:
+    """Yield the paths of the groups above a node that is not the root, starting with that of the root.
+
+    >>> list(paths_above("a/b/c"))
+    ['', 'a', 'a/b']
+    """
+    yield ""
+    yield from (path[:end] for end, letter in enumerate(path) if letter == "/")
+
+
 def normalize(path: str | None) -> str:
     """Return a path without leading, trailing and repeated slashes.
 

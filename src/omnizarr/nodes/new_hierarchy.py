@@ -18,7 +18,7 @@ from omnizarr.formats.contract import Dialect
 from omnizarr.model import ArrayMetadata, GroupMetadata
 from omnizarr.nodes import detection
 from omnizarr.nodes.hierarchy import Above
-from omnizarr.nodes.location import StorePath, normalize
+from omnizarr.nodes.location import StorePath, normalize, paths_above
 from omnizarr.nodes.renewing import together
 from omnizarr.stores import pool
 
@@ -131,8 +131,8 @@ class _Creation(Generic[T]):
         node: T | None
         where = self._where / new.path
         is_free = self._taken is not None and new.path and new.path not in self._taken
-        if is_free and self._groups.issuperset(_above(new.path)):
-            formats = {f"{self._where.prefix}{path}".rstrip("/"): () for path in _above(new.path) if path}
+        if is_free and self._groups.issuperset(paths_above(new.path)):
+            formats = {f"{self._where.prefix}{path}".rstrip("/"): () for path in paths_above(new.path) if path}
             node = self._create(where, new, {**self._formats, **formats})
             if isinstance(new.metadata, GroupMetadata):
                 self._groups.add(new.path)
@@ -147,9 +147,3 @@ class _Creation(Generic[T]):
 def _rank(new: New) -> tuple[bool, int]:
     is_group = isinstance(new.metadata, GroupMetadata)
     return not is_group, new.path.count("/") + bool(new.path) if is_group else 0
-
-
-def _above(path: str) -> Iterator[str]:
-    """Yield the paths of the groups above a node below the topmost, which is among them."""
-    yield ""
-    yield from (path[:end] for end, letter in enumerate(path) if letter == "/")

@@ -9,7 +9,7 @@ Systems, Grid Mappings, and Projections".
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from omnizarr.formats.conventions import axes, gdal
@@ -84,7 +84,7 @@ def grid_mapping(path: str, array: ArrayMetadata, nodes: Nodes) -> Mapping[str, 
     name = said.split(":")[0].strip() if isinstance(said, str) else ""
     if not name or "/" in name or not path:
         return None
-    found = next((node for at in _places(path, name) if (node := nodes.get(at)) is not None), None)
+    found = next((node for at in cf.places_of(path, name) if (node := nodes.get(at)) is not None), None)
     return found.attributes if isinstance(found, ArrayMetadata) else None
 
 
@@ -95,13 +95,6 @@ def system_of_mapping(mapping: Mapping[str, Any]) -> Crs | None:
     if wkt is None and not isinstance(name, str):
         return None
     return Crs(wkt=wkt, other=None if wkt is not None else f"grid mapping {name}")
-
-
-def _places(path: str, name: str) -> Iterator[str]:
-    group = path
-    while group:
-        group = group.rpartition("/")[0]
-        yield f"{group}/{name}" if group else name
 
 
 def _transform_of_mapping(mapping: Mapping[str, Any]) -> Affine | None:

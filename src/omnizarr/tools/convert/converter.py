@@ -37,7 +37,7 @@ from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata, Note
 from omnizarr.nodes import consolidated, detection, erasing, hierarchy, outside, wording
 from omnizarr.nodes.copying import Copier
 from omnizarr.nodes.detection import Found
-from omnizarr.nodes.location import StorePath, dialect_of, dialects_at
+from omnizarr.nodes.location import StorePath, dialect_of, dialects_at, paths_above
 from omnizarr.stores import LocalStore, pool, threads, verbs
 from omnizarr.stores.resolve import refuse_other_format
 from omnizarr.support.progress import Tracker
@@ -492,7 +492,7 @@ class _Work:
     def _create(self, step: Step, metadata: M) -> None:
         """Write the documents of a node."""
         at = self._at(step)
-        if self._asks_nothing and step.path and self._groups.issuperset(_above(step.path)):
+        if self._asks_nothing and step.path and self._groups.issuperset(paths_above(step.path)):
             hierarchy.create_in_new(at, metadata, self._formats)
         else:
             hierarchy.create(at, metadata)
@@ -671,12 +671,6 @@ class _Work:
         except OmnizarrError as error:
             return replace(report, remarks=(*report.remarks, f"no consolidated metadata was made: {error.message}"))
         return report
-
-
-def _above(path: str) -> Iterator[str]:
-    """Yield the paths of the groups above a node that is not the topmost, which is among them."""
-    yield ""
-    yield from (path[:end] for end, letter in enumerate(path) if letter == "/")
 
 
 def _with_broken(report: NodeReport, move: Move, broken: Mapping[str, str]) -> NodeReport:

@@ -56,21 +56,20 @@ def _faults(path: str, nodes: Nodes) -> Iterator[Fault]:
     version = next((each.get("version") for each in listed(node) if CF.is_meant_by(each)), None)
     if isinstance(version, str) and not re.fullmatch(r"[0-9]+\.[0-9]+", version):
         yield at.fault(("zarr_conventions",), "no version of CF", version, "two numbers, as in 1.11")
-    above = path.rpartition("/")[0]
     for name in ("bounds", GRID_MAPPING):
         said = attributes.get(name)
-        if isinstance(said, str) and path and ":" not in said:
-            places = [f"{group}/{said}" if group else said for group in _groups(above)]
-            if not any(place in nodes for place in places):
-                yield at.fault((name,), f"the array that {name} names does not exist", said, None, "cf-missing-array")
+        if not isinstance(said, str) or not path or ":" in said:
+            continue
+        if not any(place in nodes for place in places_of(path, said)):
+            yield at.fault((name,), f"the array that {name} names does not exist", said, None, "cf-missing-array")
 
 
-def _groups(path: str) -> Iterator[str]:
-    """Yield the path of a group, and those of the groups above it."""
-    yield path
-    while path:
-        path = path.rpartition("/")[0]
-        yield path
+def places_of(path: str, name: str) -> Iterator[str]:
+    """Yield where an array that the node at a path names can be: beside it, then in the groups above."""
+    group = path
+    while group:
+        group = group.rpartition("/")[0]
+        yield f"{group}/{name}" if group else name
 
 
 CONVENTION: Final = Convention(
