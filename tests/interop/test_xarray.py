@@ -441,3 +441,32 @@ def test_joined_arrays_become_one_block_by_block(tmp_path):
     lazy = omnizarr.concat(sources).lazy[::-1]
     made = omnizarr.create_array(tmp_path / "all.zarr", data=lazy, chunks=(5, 6))
     np.testing.assert_array_equal(made[...], np.concatenate([source[...] for source in sources])[::-1])
+
+
+def test_nullable_arrays_of_pandas_keep_integers_if_asked():
+    stored = {}
+    root = omnizarr.create_group(stored)
+    values = np.ma.MaskedArray([1, 2**62 + 1, 100], [0, 0, 1])
+    for name in ("int64", "uint8", "bool", "float32", "float16"):
+        data = values.astype("u1") if name == "float16" else values
+        root.create_array(
+            name, data=data, dtype=f"optional[{name}]", dimension_names=["x"], attributes={"long_name": "n"}
+        )
+    for name, attributes in (("scaled", {"scale_factor": 0.5}), ("time", {"units": "days since 2000-01-01"})):
+        root.create_array(
+            name, data=[1, None, 3], dtype="optional[int16]", dimension_names=["x"], attributes=attributes
+        )
+    root.create_array("plane", data=values[None], dtype="optional[int64]", dimension_names=["y", "x"])
+    floats = xr.open_dataset(stored, engine="omnizarr")
+    dataset = xr.open_dataset(stored, engine="omnizarr", nullable=True)
+    tree = xr.open_datatree(stored, engine="omnizarr", nullable=True)
+    for found in (dataset, tree.to_dataset()):
+        assert found["int64"].data.tolist() == [1, 2**62 + 1, found["int64"].dtype.na_value]
+        assert [str(found[name].dtype) for name in ("int64", "uint8", "bool", "float32", "float16")] == [
+            *("Int64", "UInt8", "boolean", "Float32", "float16")
+        ]
+        assert found["int64"].attrs == {"long_name": "n"}
+        for name in ("scaled", "time", "plane", "float16"):
+            xr.testing.assert_equal(found[name], floats[name])
+    assert floats["int64"].dtype == "f8"
+    assert np.isnan(floats["int64"].values[2])

@@ -234,3 +234,66 @@ def test_array_of_another_store_is_stored_whatever_its_shape():
         copy = omnizarr.create_array({}, shape=array.shape, dtype=array.dtype if data.dtype != object else "bytes")
         copy[...] = array
         np.testing.assert_array_equal(copy[...], array[...])
+
+
+MASKED = np.ma.MaskedArray([1, 2, 3], [False, True, False])
+
+
+@pytest.mark.parametrize("options", [{}, {"zarr_format": 2, "fill_value": 0}, {"attributes": {"_FillValue": "x"}}])
+def test_masked_elements_are_refused_where_nothing_means_missing(options):
+    array = omnizarr.create_array({}, shape=(3,), dtype="i4", **options)
+    array[...] = 7
+    for value in (MASKED, np.ma.masked):
+        with pytest.raises(ValueTypeError, match="elements are missing") as error:
+            array[...] = value
+        assert "_FillValue" in error.value.remedy
+    with pytest.raises(ValueTypeError, match="1 of 3 elements are masked"), array.writer() as writer:
+        writer[...] = MASKED
+    assert array[...].tolist() == [7, 7, 7]
+    array[...] = np.ma.MaskedArray([1, 2, 3])
+    assert array[...].tolist() == [1, 2, 3]
+    with pytest.raises(ValueTypeError, match="elements are missing"):
+        omnizarr.create_array({}, data=MASKED)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "options", "fill"),
+    [
+        ("i4", {"attributes": {"_FillValue": -9}}, -9),
+        ("u1", {"attributes": {"missing_value": 255}}, 255),
+        ("f4", {"attributes": {"_FillValue": "AAAAAAAAIsA="}}, -9),
+        ("f8", {"attributes": {"_FillValue": "NaN"}}, np.nan),
+        ("i2", {"zarr_format": 2, "attributes": {"_ARRAY_DIMENSIONS": ["x"]}, "fill_value": -3}, -3),
+        ("i2", {"fill_value": -32767}, -32767),
+    ],
+)
+def test_masked_elements_get_the_value_that_means_missing(dtype, options, fill):
+    """What xarray and netCDF4-python mask when they read."""
+    array = omnizarr.create_array({}, shape=(3,), dtype=dtype, **options)
+    for value in (MASKED, MASKED.astype("f8")):
+        array[...] = 0
+        array[...] = value
+        np.testing.assert_array_equal(array[...], np.array([1, fill, 3], dtype))
+    array[0] = np.ma.masked
+    array.append(MASKED)
+    with array.writer() as writer:
+        writer[2] = np.ma.masked
+    np.testing.assert_array_equal(array[...], np.array([fill, fill, fill, 1, fill, 3], dtype))
+
+
+def test_a_fill_value_that_comes_later_counts():
+    array = omnizarr.create_array({}, data=[1, 2, 3])
+    array.attrs["_FillValue"] = -1
+    array[...] = MASKED
+    assert array[...].tolist() == [1, -1, 3]
+
+
+def test_masked_text_and_records():
+    text = omnizarr.create_array({}, data=["a", "b"], dtype="string", attributes={"_FillValue": "-"})
+    text[...] = np.ma.MaskedArray(np.array(["x", None], object), [False, True])
+    assert text[...].tolist() == ["x", "-"]
+    records = omnizarr.create_array({}, data=np.zeros(3, RECORD), attributes={"_FillValue": 1})
+    for selection, value in (("a", MASKED), (..., np.ma.MaskedArray(np.ones(3, RECORD), [(0, 1, 0)] * 3))):
+        with pytest.raises(ValueTypeError, match="elements are missing"):
+            records[selection] = value
+    assert records["a"].tolist() == [0, 0, 0]

@@ -198,7 +198,8 @@ class AsyncArray(ArrayProperties):
         await turn()
         bound = array._state.bound or array._bind()  # noqa: SLF001
         binding, plan = bound.binding, array._plan(planner, selection, bound.grid)  # noqa: SLF001
-        converted = converted_value(value, binding.spec.dtype, plan.shape, binding)
+        said = array._metadata  # noqa: SLF001
+        converted = converted_value(value, binding.spec.dtype, plan.shape, binding, said)
         if converted.size:
             await transfer.write(binding, plan, plan.as_buffer(converted), concurrency)
 

@@ -649,7 +649,8 @@ class Array(Node, ArrayProperties):
         ShapeError
             If `value` cannot be broadcast to the selection.
         ValueTypeError
-            If `value` cannot be converted to the array's data type.
+            If `value` cannot be converted to the array's data type; or if it has masked elements, and neither the data
+            type nor an attribute such as ``_FillValue`` says what is missing.
         """
         fields: Fields = None
         if (self._state.bound or self._bind()).has_fields:
@@ -672,7 +673,7 @@ class Array(Node, ArrayProperties):
         if fields is not None:
             self._set_fields(binding, plan, value, fields, concurrency)
             return
-        write_values(binding, plan, value, concurrency)
+        write_values(binding, plan, value, concurrency, self._metadata)
 
     def _set_fields(self, binding: Binding, plan: Plan, value: Any, fields: Fields, concurrency: int | None) -> None:
         """Change some fields of elements. Other writers may change other fields of the same elements meanwhile."""

@@ -309,7 +309,8 @@ class ArrayWriter:
                 self._store_all()
                 self._array._set(planner, selection, value, fields)  # noqa: SLF001 - a part of Array
                 return
-            converted = converted_value(value, binding.spec.dtype, plan.shape, binding)
+            said = self._array._metadata  # noqa: SLF001 - a part of Array
+            converted = converted_value(value, binding.spec.dtype, plan.shape, binding, said)
             if math.prod(plan.shape):
                 self._write(binding, plan, plan.as_buffer(converted))
                 self._note(nbytes_written=converted.nbytes)
@@ -411,7 +412,8 @@ class ArrayWriter:
             shape, where = self.shape, self.store_path
             block, at, region = resizing.fitting(where, data, axis, shape)
             binding = self._bound()
-            values = converted_value(block, binding.spec.dtype, tuple(block.shape), binding)
+            said = self._array._metadata  # noqa: SLF001 - a part of Array
+            values = converted_value(block, binding.spec.dtype, tuple(block.shape), binding, said)
             if not values.shape[at]:
                 return AppendedShape(shape, region)
             self._note(nbytes_written=values.nbytes)

@@ -15,8 +15,11 @@ import numpy as np
 from omnizarr import engine
 from omnizarr.engine import Binding
 from omnizarr.errors import ShapeError, ValueTypeError
+from omnizarr.formats.conventions import fill_values
 from omnizarr.indexing import Plan
+from omnizarr.model import ArrayMetadata
 from omnizarr.model.datatypes.optional import VALID, VALUE, Optional
+from omnizarr.nodes.packing import Packing
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,24 +33,33 @@ _BYTES = ("bytes", "variable_length_bytes")
 _RAGGED = "omnizarr.vlen_array"
 
 
-def write_values(binding: Binding, plan: Plan, value: Any, concurrency: int | None) -> None:
+def write_values(
+    binding: Binding, plan: Plan, value: Any, concurrency: int | None, metadata: ArrayMetadata | None = None
+) -> None:
     """Store a user's value into the elements of a plan, completely or not at all."""
-    converted = converted_value(value, binding.spec.dtype, plan.shape, binding)
+    converted = converted_value(value, binding.spec.dtype, plan.shape, binding, metadata)
     if not math.prod(plan.shape):
         return
     engine.write(binding, plan, plan.as_buffer(converted), concurrency)
 
 
-def converted_value(value: Any, dtype: np.dtype[Any], shape: tuple[int, ...], binding: Binding) -> AnyArray:
+def converted_value(
+    value: Any, dtype: np.dtype[Any], shape: tuple[int, ...], binding: Binding, metadata: ArrayMetadata | None = None
+) -> AnyArray:
     """Return the user's value in the array's data type, broadcast to a selection's shape.
 
+    `metadata`: those with the newest attributes, which can say what means missing.
     Raises ShapeError, ValueTypeError.
     """
     try:
         if binding.spec.data_type.is_optional:
             array = optional_elements(value, binding.spec.data_type, shape)
+        elif _is_masked(value):
+            array = _filled(value, dtype, shape, binding, metadata or binding.metadata)
         else:
             array = _converted(value, dtype, shape, binding.spec.data_type.named.name)
+    except ValueTypeError:
+        raise
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueTypeError(
             f"the value cannot be converted: {error}",
@@ -77,8 +89,8 @@ def as_numpy(value: Any) -> AnyArray:
     """Return the elements of an array of any library: by NumPy's protocol, or by DLPack, also from another device."""
     # With its mask, which elements that may be missing keep. NumPy imports `np.ma` at first use, which plain arrays do
     # not need: a process that is forked meanwhile would wait for ever.
-    if isinstance(value, np.ndarray) and type(value) is not np.ndarray and isinstance(value, np.ma.MaskedArray):
-        return value
+    if _is_masked(value):
+        return np.asanyarray(value)
     if hasattr(value, "__array__") or not hasattr(value, "__dlpack__"):
         try:
             return np.asarray(value)
@@ -89,6 +101,51 @@ def as_numpy(value: Any) -> AnyArray:
         return np.from_dlpack(value)
     except (TypeError, RuntimeError, BufferError):  # it is on a device
         return np.from_dlpack(value, device="cpu")
+
+
+def _is_masked(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and type(value) is not np.ndarray and isinstance(value, np.ma.MaskedArray)
+
+
+def _filled(
+    value: np.ma.MaskedArray[Any, Any],
+    dtype: np.dtype[Any],
+    shape: tuple[int, ...],
+    binding: Binding,
+    metadata: ArrayMetadata,
+) -> AnyArray:
+    """Return a masked array with what means missing in the array. Raises ValueTypeError if nothing does."""
+    name, mask = binding.spec.data_type.named.name, np.ma.getmaskarray(value)
+    if mask.dtype.names is not None:
+        mask = np.asarray(np.ma.getmaskarray(value) != np.zeros((), mask.dtype))
+    if not mask.any():
+        return _converted(value.data, dtype, shape, name)
+    fill = missing_value(metadata, dtype) if dtype == binding.spec.dtype else None
+    if fill is None:
+        raise ValueTypeError(
+            "elements are missing, which this array cannot say: the values behind the mask would become data",
+            store=str(binding.store),
+            path=binding.path,
+            found=f"{np.count_nonzero(mask)} of {mask.size} elements are masked",
+            expected="values that are all there",
+            remedy="replace them first, with filled() of the masked array"
+            if dtype.names is not None
+            else "replace them first, with filled() of the masked array, write the attribute _FillValue to the array, "
+            'or create it with a data type "optional[...]", whose elements may be missing',
+        )
+    values = value.data.copy()
+    values[mask] = fill if values.dtype.kind in "OT" else np.zeros((), values.dtype)
+    found = _converted(values, dtype, shape, name).copy()
+    found[mask] = fill
+    return found
+
+
+def missing_value(metadata: ArrayMetadata, dtype: np.dtype[Any]) -> Any:
+    """Return the stored value that means missing to those who read the attributes of an array; None without one."""
+    marks = Packing.of_array(metadata).marks
+    if marks is not None:
+        return marks.fill if marks.fill is not None else next(iter(marks.missing), None)
+    return fill_values.decode(metadata.attributes.get("_FillValue"), dtype) if dtype.kind in "SUTO" else None
 
 
 def _converted(value: Any, dtype: np.dtype[Any], shape: tuple[int, ...], data_type: str) -> AnyArray:

@@ -7,6 +7,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from importlib.util import find_spec
 from itertools import chain
 from operator import itemgetter
@@ -44,6 +45,8 @@ _QUANTIZED: Final = "_Quantize"
 _FILL_VALUE: Final = "_FillValue"
 _HANDY: Final = 128 * 2**20
 """Bytes of a chunk of dask, unless its configuration says otherwise."""
+_SCALED: Final = frozenset({"scale_factor", "add_offset", _FILL_VALUE, "missing_value"})
+"""Encodings of numbers that have been decoded."""
 _SMALL: Final = 2
 """Bytes of integers that float32 holds exactly."""
 _LAYERS: Final = ("xarray.", "dask.")
@@ -82,6 +85,9 @@ class OmnizarrBackendEntrypoint(BackendEntrypoint):
     use_zarr_fill_value_as_mask : bool, optional
         Whether elements that equal the fill value of their array are missing. Default: in Zarr v2 (and older formats,
         where dimensions have names) they are, in v3 they are not.
+    nullable : bool, default False
+        Whether variables of one dimension whose elements may be missing (the data type ``optional``) are nullable
+        arrays of pandas, such as ``Int64``, which keep every integer; they are read at once. False: floats with NaN.
 
     Examples
     --------
@@ -139,6 +145,7 @@ class OmnizarrBackendEntrypoint(BackendEntrypoint):
         chunk_store: Any = None,
         store: Any = None,
         combine: str | Mapping[str, Any] | None = None,
+        nullable: bool = False,
     ) -> Dataset:
         """Return a group, or a single array, as a dataset; see `xarray.open_dataset`."""
         hierarchy = _Hierarchy(
@@ -156,8 +163,9 @@ class OmnizarrBackendEntrypoint(BackendEntrypoint):
             combine=combine,
         )
         with hierarchy.closed_on_error():
-            return StoreBackendEntrypoint().open_dataset(
-                hierarchy.at(group),
+            store = hierarchy.at(group)
+            dataset = StoreBackendEntrypoint().open_dataset(
+                store,
                 mask_and_scale=mask_and_scale,
                 decode_times=decode_times,
                 concat_characters=concat_characters,
@@ -166,6 +174,7 @@ class OmnizarrBackendEntrypoint(BackendEntrypoint):
                 use_cftime=use_cftime,
                 decode_timedelta=decode_timedelta,
             )
+            return _with_nullable(dataset, store) if nullable else dataset
 
     def open_datatree(self, filename_or_obj: Any, **options: Any) -> DataTree:
         """Return a group with all below it; see `xarray.open_datatree`. Keywords are those of `open_dataset`."""
@@ -181,14 +190,44 @@ class OmnizarrBackendEntrypoint(BackendEntrypoint):
         return tree
 
     def open_groups_as_dict(
-        self, filename_or_obj: Any, *, group: str | None = None, **options: Any
+        self, filename_or_obj: Any, *, group: str | None = None, nullable: bool = False, **options: Any
     ) -> dict[str, Dataset]:
         """Return a group and all below it by path; see `xarray.open_groups`. Keywords are those of `open_dataset`."""
         own = {name: options.pop(name) for name in _Hierarchy.__init__.__kwdefaults__ or () if name in options}
         hierarchy = _Hierarchy(filename_or_obj, **own)
         opened = StoreBackendEntrypoint().open_dataset
         with hierarchy.closed_on_error():
-            return {path: opened(store, **options) for path, store in hierarchy.below(group)}
+            found = {}
+            for path, store in hierarchy.below(group):
+                dataset = opened(store, **options)
+                found[path] = _with_nullable(dataset, store) if nullable else dataset
+            return found
+
+
+def _with_nullable(dataset: Dataset, store: AbstractDataStore) -> Dataset:
+    """Return a dataset whose variables of one dimension that may lack elements are nullable arrays of pandas."""
+    arrays = store.arrays if isinstance(store, ArraysStore) else {}
+    for name, variable in dataset.variables.items():
+        array = arrays.get(str(name))
+        # xarray makes indexes of dimensions, and has no such arrays of several dimensions.
+        if array is None or array.ndim != 1 or name in dataset.dims or not is_optional(array.dtype):
+            continue
+        if variable.dtype != _Decoded(_ZarrArray(array)).dtype or _SCALED & variable.encoding.keys():
+            continue  # numbers that xarray has decoded
+        made = _nullable(np.asarray(array))
+        if made is not None:
+            dataset = dataset.assign({name: (variable.dims, made, variable.attrs, variable.encoding)})
+    return dataset
+
+
+def _nullable(elements: np.ndarray[Any, Any]) -> Any:
+    """Return elements that may be missing as a nullable array of pandas; None if it has no such type."""
+    pandas, (valid, values) = import_module("pandas"), (elements[VALID], elements[VALUE])
+    if values.dtype.kind in "biuf" and values.dtype.str[1:] != "f2":
+        kinds_of = {"b": "BooleanArray", "i": "IntegerArray", "u": "IntegerArray", "f": "FloatingArray"}
+        made_by = getattr(pandas.arrays, kinds_of[values.dtype.kind])
+        return made_by(values.astype(values.dtype.newbyteorder("="), copy=True), ~valid)
+    return None
 
 
 # -- hierarchies ------------------------------------------------------------------------------------
@@ -338,16 +377,16 @@ class ArraysStore(_OpenStore):
         closing: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__(closing)
-        self._arrays = arrays
+        self.arrays = arrays
         self._attributes = attributes
         self._masks = masks
 
     def get_variables(self) -> dict[str, Variable]:
         """Return all arrays as variables."""
         phony: dict[int, str] = {}
-        taken = {name for each in self._arrays.values() for name in each.dimension_names or () if name is not None}
+        taken = {name for each in self.arrays.values() for name in each.dimension_names or () if name is not None}
         found = {}
-        for name, array in self._arrays.items():
+        for name, array in self.arrays.items():
             names = array.dimension_names or (None,) * array.ndim
             for length, given in zip(array.shape, names, strict=True):
                 if given is None and length not in phony:
