@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from types import ModuleType
@@ -136,8 +135,8 @@ class Kind(NamedTuple):
 
 
 def _module(name: str) -> ModuleType:
-    name = f"omnizarr.stores.{name}"
-    return sys.modules.get(name) or import_module(name)
+    # `sys.modules` also holds modules that another thread is still importing; `import_module` waits for it.
+    return import_module(f"omnizarr.stores.{name}")
 
 
 HEAD: Final = 4096

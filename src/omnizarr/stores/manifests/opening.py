@@ -6,7 +6,6 @@ modules of `omnizarr.readers`; packages add theirs under the entry point ``omniz
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
@@ -85,6 +84,5 @@ def remote(place: Place) -> File | None:
 
 
 def _own(name: str) -> Reader:
-    module = f"{_ROOM}.{name}"
-    read: Reader = (sys.modules.get(module) or import_module(module)).read
+    read: Reader = import_module(f"{_ROOM}.{name}").read
     return read
