@@ -179,8 +179,59 @@ def test_pages_of_tiff_at_equal_distances_are_fetched_side_by_side(server, tmp_p
     assert array[39, 0, 0] == 39
 
 
+@pytest.fixture
+def rounds(monkeypatch):
+    """The parts of files that are read at once."""
+    found, parts = [], File._parts
+    monkeypatch.setattr(File, "_parts", lambda self, spans: found.append(len(spans)) or parts(self, spans))
+    return found
+
+
+def pages_of(path, heights, **how):
+    """Write pages of noise that cannot be compressed, so that their sizes follow the heights."""
+    tifffile = pytest.importorskip("tifffile")
+    random = np.random.default_rng(0)
+    levels = how.pop("levels", 0)
+    with tifffile.TiffWriter(path) as file:
+        for height in heights:
+            values = random.integers(0, 256, (int(height), 512), "u1")
+            how = {"photometric": "minisblack", "metadata": None, "compression": "zlib", "rowsperstrip": 16, **how}
+            file.write(values, subifds=levels, **how)
+            for level in range(1, levels + 1):
+                file.write(values[:: 2**level, :: 2**level], subfiletype=1, **how)
+    return path.read_bytes()
+
+
+def test_pages_of_tiff_of_about_the_same_size_are_guessed(server, tmp_path, rounds):
+    heights = np.random.default_rng(1).normal(600, 4, 64)
+    content = pages_of(tmp_path / "x.tif", heights)
+    node = serve(server, "x.tif", content)()
+    found = ranges_of(server)
+    assert len(node) == len(set(heights.astype(int)))  # arrays of different shapes
+    assert len(rounds) <= 9  # one by one they were 64
+    assert sum(stop - start for start, stop in found) < 1.1 * len(content)
+
+
+def test_pages_of_tiff_whose_sizes_differ_are_not_guessed(server, tmp_path, monkeypatch):
+    monkeypatch.setattr("omnizarr.readers.hdf5.source._SMALL", 0)
+    heights = np.random.default_rng(1).uniform(200, 1400, 40)
+    content = pages_of(tmp_path / "x.tif", heights)
+    serve(server, "x.tif", content)()
+    found = ranges_of(server)
+    assert_once(found)
+    assert sum(stop - start for start, stop in found) < len(content) / 2
+
+
+def test_levels_of_tiff_pages_are_fetched_together(server, tmp_path, rounds):
+    content = pages_of(tmp_path / "x.tif", [512] * 20, levels=2)
+    group = serve(server, "x.tif", content)()
+    assert [*group.array_keys()] == ["0", "1", "2"]
+    assert group["2"].shape == (20, 128, 128)
+    assert len(rounds) <= 12  # one by one they were 60
+
+
 @pytest.mark.parametrize("is_small", [False, True])
-def test_bytes_ahead_that_nothing_needs_become_few(server, tmp_path, monkeypatch, is_small):
+def test_bytes_ahead_that_nothing_needs_become_few(server, tmp_path, rounds, monkeypatch, is_small):
     """Pages of compressed data lie apart, so what follows a directory is of no use, unless the file is small."""
     monkeypatch.setattr("omnizarr.readers.hdf5.source._SMALL", (1 << 24) * is_small)
     tifffile = pytest.importorskip("tifffile")
@@ -194,7 +245,7 @@ def test_bytes_ahead_that_nothing_needs_become_few(server, tmp_path, monkeypatch
     found = ranges_of(server)
     assert_once(found)
     if is_small:
-        assert len(found) <= 12
+        assert len(rounds) <= 9
     else:
         assert sum(stop - start for start, stop in found) < len(content) / 2
 
@@ -231,14 +282,6 @@ def ecmwf(places):
 
 
 INDEXES_OF_GRIB = {"x.grib2.idx": wgrib2, "x.index": ecmwf}
-
-
-@pytest.fixture
-def rounds(monkeypatch):
-    """The parts of files that are read at once."""
-    found, parts = [], File._parts
-    monkeypatch.setattr(File, "_parts", lambda self, spans: found.append(len(spans)) or parts(self, spans))
-    return found
 
 
 @pytest.mark.parametrize("index", INDEXES_OF_GRIB)

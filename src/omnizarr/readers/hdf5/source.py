@@ -140,17 +140,31 @@ class Source:
 
     def expect(self, addresses: Iterable[int], length: int = 1) -> None:
         """Fetch `length` bytes at addresses that are read soon, where several requests at once save time."""
+        self.expect_spans((each, each + length) for each in addresses)
+
+    def expect_spans(self, spans: Iterable[tuple[int, int]]) -> None:
+        """Fetch parts of the file that are read soon, as `expect` does: each from an address to another."""
         if not self._is_far or self._wanted is not None:
             return
         numbers: set[int] = set()
-        for each in addresses:
+        for each, end in spans:
             start = self.base + each
             if 0 <= start < self.size:
-                stop = min(start + length, self.size)
+                stop = min(self.base + end, self.size)
                 numbers.update(range(start // _BLOCK, min(-(-stop // _BLOCK), start // _BLOCK + _MOST_EXPECTED)))
             if len(numbers) > 2 * _MOST_EXPECTED:
                 break
         self._fetch_blocks(numbers)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether fetching much of the file takes less time than further requests."""
+        return self.size <= _SMALL
+
+    def is_here(self, address: int, length: int) -> bool:
+        """Return whether reading bytes at an address, or what the file has of them, takes no request."""
+        start = self.base + address
+        return not self._is_far or self._has((start, min(start + length, self.size)))
 
     def together(self, tasks: Sequence[Callable[[], T]]) -> Iterator[T]:
         """Yield what tasks return, in their order.
@@ -300,7 +314,7 @@ class Source:
         """Return which blocks are fetched if one is missing: more than before if most of those before were used."""
         if not self._is_far:
             return number, number + 1
-        is_of_use = 2 * len(self._unused) < self._ahead or self.size <= _SMALL
+        is_of_use = 2 * len(self._unused) < self._ahead or self.is_small
         self._ahead = min(2 * self._ahead, _MOST_AHEAD) if is_of_use else max(1, self._ahead // 2)
         self._unused.clear()
         first = number // self._ahead * self._ahead
