@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
-from omnizarr.data import batches, orders
+from omnizarr.data import batches, caching, orders
 from omnizarr.data.assembly import Assembler, explain
 from omnizarr.data.keeping import Batch, Planner, Step, StoppedError
 from omnizarr.data.permutations import key_of
 from omnizarr.data.sources import Field, fields_of
 from omnizarr.errors import SettingError
 from omnizarr.stores import pool
+from omnizarr.stores.wrap.cached import Place
 from omnizarr.support import amounts, workers
 from omnizarr.support.locks import RLock
 from omnizarr.support.progress import Progress, Tracker
@@ -60,6 +61,10 @@ class Stats:
         Samples that could not be read, with ``on_error="skip"``.
     most_nbytes : int
         The most bytes of decoded chunks that were kept at a time.
+    cached : int
+        Stored values, or parts of them, that were in the cache on disk.
+    fetched : int
+        Those that were not, and were fetched from a remote store. Counted with ``cache=`` only.
     """
 
     batches: int = 0
@@ -70,6 +75,8 @@ class Stats:
     hits: int = 0
     skipped: int = 0
     most_nbytes: int = 0
+    cached: int = 0
+    fetched: int = 0
 
     @property
     def hit_rate(self) -> float:
@@ -108,6 +115,11 @@ class Loader:
         Batches that are ready, or being put together, while you use one.
     memory : int or str
         Bytes for chunks and batches, as a number or as text: ``"2GB"``. Chunks are kept if they are used again soon.
+    cache : path or mapping, optional
+        A directory on a local disk, for what is read from buckets and web servers: the next epoch, the next program and
+        other processes find it there. A mapping has options of `omnizarr.stores.CacheStore`:
+        ``{"path": "cache", "max_bytes": "100GB", "max_age": math.inf}``. By default it has at most 10 GB, and each
+        value is checked once for each loader (``max_age="once"``). Arrays on local disks are read without it.
     epochs : int or None
         Epochs of one loop; None: it never ends.
     drop_last : bool
@@ -176,6 +188,7 @@ class Loader:
         seed: int = 0,
         prefetch: int = 2,
         memory: int | str = "1GB",
+        cache: Place | Mapping[str, Any] = None,
         epochs: int | None = 1,
         drop_last: bool = False,
         rank: int = 0,
@@ -187,7 +200,8 @@ class Loader:
         threads: int | None = None,
         progress: Progress = None,
     ) -> None:
-        self._fields = fields_of(arrays)
+        self._caches = None if cache is None else caching.Caches(cache)
+        self._fields = fields_of(arrays, None if self._caches is None else self._caches.through)
         self._count = self._fields[0].count
         self._batch = _at_least(batch, 1, "batch")
         self._shuffle = shuffle
@@ -492,6 +506,7 @@ class Loader:
         convert = batches.converter(self._to)
         stats = self.stats
         before = stats.reads, stats.hits
+        cached = _CacheCounts(stats, self._caches)
         run = _Run(
             _Terms(
                 self._fields,
@@ -529,6 +544,7 @@ class Loader:
                     stats.nbytes += sum(getattr(each, "nbytes", 0) for each in arrays.values())
                     stats.reads, stats.hits = before[0] + run.planner.reads, before[1] + run.planner.hits
                     stats.most_nbytes = max(stats.most_nbytes, run.planner.most)
+                    cached.update()
                     tracker.count(samples)
                     at = (batch.epoch, batch.step + 1)
                     self._position = at if at[1] < len(self) else (batch.epoch + 1, 0)
@@ -543,6 +559,23 @@ class Loader:
                 except BaseException:  # on Ctrl-C: threads must not go on unknown
                     run.end()
                     raise
+
+
+class _CacheCounts:
+    """Adds what the caches of a loader do during one loop to its statistics."""
+
+    def __init__(self, stats: Stats, caches: caching.Caches | None) -> None:
+        self._stats, self._caches = stats, caches
+        self._before = (0, 0) if caches is None else caches.counts()
+
+    def update(self) -> None:
+        """Add what was done since the last time."""
+        if self._caches is None:
+            return
+        now = self._caches.counts()
+        self._stats.cached += now[0] - self._before[0]
+        self._stats.fetched += now[1] - self._before[1]
+        self._before = now
 
 
 class _BrokenSampleError(Exception):

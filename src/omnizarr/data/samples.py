@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from omnizarr.data import caching
 from omnizarr.data.assembly import Assembler, explain
 from omnizarr.data.keeping import Batch, Step, Use
 from omnizarr.data.sources import fields_of
 from omnizarr.errors import BoundsCheckError
+from omnizarr.stores.wrap.cached import Place
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,6 +32,8 @@ class Samples:
         As for `Loader`.
     transform : callable, optional
         Called with each sample, a mapping of names to arrays. Returns what to use instead.
+    cache : path or mapping, optional
+        As for `Loader`.
 
     Examples
     --------
@@ -44,8 +48,14 @@ class Samples:
            [14, 15]])
     """
 
-    def __init__(self, arrays: Mapping[str, Any], transform: Callable[[Mapping[str, Any]], Any] | None = None) -> None:
-        self._fields = fields_of(arrays)
+    def __init__(
+        self,
+        arrays: Mapping[str, Any],
+        transform: Callable[[Mapping[str, Any]], Any] | None = None,
+        *,
+        cache: Place | Mapping[str, Any] = None,
+    ) -> None:
+        self._fields = fields_of(arrays, None if cache is None else caching.Caches(cache).through)
         self._transform = transform
         self._count = self._fields[0].count
 

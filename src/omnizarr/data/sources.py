@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -384,12 +384,13 @@ def _chunks_of(array: Any) -> tuple[tuple[int, ...], tuple[int, ...] | None]:
 class Field:
     """One entry of the batches: parts with samples of one shape and data type, one behind the other."""
 
-    def __init__(self, name: str, source: Any) -> None:
+    def __init__(self, name: str, source: Any, through: Callable[[Any], Any] | None = None) -> None:
         self.name = name
         several = isinstance(source, list | tuple) and bool(source) and not any(map(np.isscalar, source))
         if several and all(isinstance(each, list | tuple) for each in source):
             several = False
-        self.parts = [Part(each) for each in (source if several else [source])]
+        parts = source if several else [source]
+        self.parts = [Part(each if through is None else through(each)) for each in parts]
         first = self.parts[0]
         self.sample_shape, self.dtype = first.sample_shape, first.dtype
         for number, part in enumerate(self.parts):
@@ -433,8 +434,11 @@ class Field:
         return self.parts[number], cell - int(self.firsts[number])
 
 
-def fields_of(sources: Any) -> list[Field]:
-    """Return the fields of a mapping of names to sources. Raises ShapeError if they have different lengths."""
+def fields_of(sources: Any, through: Callable[[Any], Any] | None = None) -> list[Field]:
+    """Return the fields of a mapping of names to sources. Raises ShapeError if they have different lengths.
+
+    `through` returns what to read instead of a source.
+    """
     items: Iterable[tuple[Any, Any]]
     try:
         items = list(sources.items())
@@ -446,7 +450,7 @@ def fields_of(sources: Any) -> list[Field]:
         ) from None
     if not items:
         raise ShapeError("a loader needs at least one array", found="an empty mapping")
-    fields = [Field(str(name), source) for name, source in items]
+    fields = [Field(str(name), source, through) for name, source in items]
     if len({field.count for field in fields}) > 1:
         raise ShapeError(
             "the arrays have different numbers of samples",

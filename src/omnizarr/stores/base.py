@@ -69,11 +69,14 @@ class Parts(list[Buffer]):
     ----------
     size : int, optional
         Size of the whole value in bytes.
+    stamp : hashable, optional
+        Stamp of the value, if the store knows it without another request.
     """
 
-    def __init__(self, parts: Iterable[Buffer], size: int | None) -> None:
+    def __init__(self, parts: Iterable[Buffer], size: int | None, stamp: Hashable | None = None) -> None:
         super().__init__(parts)
         self.size = size
+        self.stamp = stamp
 
 
 Change: TypeAlias = Callable[[Buffer | None], Buffer | None]

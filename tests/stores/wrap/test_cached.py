@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import omnizarr
 from omnizarr.errors import ConflictError, SettingError, StoreError
 from omnizarr.stores import CacheStore, LocalStore, MemoryStore, WrapperStore, verbs
-from omnizarr.stores.base import Stamped, answers
+from omnizarr.stores.base import Parts, Stamped, answers, parts_of
 from tests.fakes import FaultyStore
 from tests.stores.contract import StoreContract, in_threads
 
@@ -35,6 +35,12 @@ class TestCacheStoreWithLittleRoom(StoreContract):
     @pytest.fixture
     def store(self):
         return CacheStore(MemoryStore(), max_age=60, max_bytes=600)
+
+
+class TestCacheStoreThatAsksOnce(StoreContract):
+    @pytest.fixture
+    def store(self):
+        return CacheStore(StampedParts(), max_age="once")
 
 
 class TestCacheStoreOnDisk(StoreContract):
@@ -141,8 +147,105 @@ def test_parts_of_values_that_are_not_kept_pass_through():
     assert bytes(store.get("a", (2, 4))) == b"23"
     assert [bytes(part) for part in verbs.get_spans(store, "a", [(0, 1), (8, 99)])] == [b"0", b"89"]
     assert verbs.read_into(store, "a", memoryview(bytearray(2)), 3) == 7
-    assert below.requests == {"get": 2, "get_spans": 1, "read_into": 1}
+    assert below.requests == {"get_spans": 3, "read_into": 1}
     assert below.bytes_read == 2 + 2 + 3 + 2
+
+
+class StampedParts(ETags):
+    """A store that tells the stamp with parts of a value, too."""
+
+    @answers(verbs.get_spans)
+    def _get_spans(self, key, spans):
+        value = self.get(key)
+        return None if value is None else Parts(parts_of(value, spans), len(value), verbs.stamp(self, key))
+
+    @answers(verbs.pinned)
+    def _pinned(self, key):
+        pin = []
+
+        def read(spans):
+            if spans is None:
+                return [self.get(key)]
+            found = verbs.get_spans(self, key, spans)
+            pin.append(None if found is None else found.stamp)
+            if pin[0] != pin[-1]:
+                raise ConflictError("the value has changed")
+            return found
+
+        return read
+
+
+def counted_parts(values, store=None, **options):
+    """Return a counting store that tells stamps with parts, and a cache before it."""
+    below = StampedParts(store)
+    for key, value in values.items():
+        below.set(key, value)
+    faulty = FaultyStore(below)
+    return faulty, CacheStore(faulty, **options)
+
+
+@pytest.mark.parametrize("max_age", [60, "once"])
+def test_parts_are_kept_with_the_stamp_of_their_value(max_age):
+    below, store = counted_parts({"a": b"0123456789"}, max_age=max_age)
+    for _ in range(2):
+        assert bytes(store.get("a", (2, 4))) == b"23"
+        assert [bytes(part) for part in verbs.get_spans(store, "a", [(2, 4), (-1, None)])] == [b"23", b"9"]
+        assert [bytes(part) for part in verbs.pinned(store, "a")([(-1, None)])] == [b"9"]
+    assert below.requests == {"get_spans": 2}
+    assert below.bytes_read == 3
+    assert store.info()[:3] == (4, 0, 2)
+
+
+def test_parts_of_two_versions_are_not_mixed():
+    below, store = counted_parts({"a": b"0123456789"}, max_age=60)
+    store.get("a", (2, 4))
+    below.set("a", b"abcdefghij")
+    assert [bytes(part) for part in verbs.get_spans(store, "a", [(2, 4), (4, 6)])] == [b"cd", b"ef"]
+    assert bytes(store.get("a", (2, 4))) == b"cd"
+    read = verbs.pinned(store, "a")
+    assert read([(2, 4)]) == [b"cd"]
+    below.set("a", b"ABCDEFGHIJ")
+    assert read([(4, 6)]) == [b"ef"]
+    with pytest.raises(ConflictError):
+        read([(7, 9)])
+    assert bytes(store.get("a", (4, 6))) == b"EF"
+
+
+def test_parts_that_are_too_old_cost_a_request_without_a_value(tmp_path):
+    below, store = counted_parts({"a": b"0123456789"}, LocalStore(tmp_path / "data"), cache=tmp_path, max_age="once")
+    verbs.get_spans(store, "a", [(2, 4), (-1, None)])
+    below.reset()
+    again = CacheStore(below, tmp_path, max_age="once")
+    assert [bytes(part) for part in verbs.get_spans(again, "a", [(2, 4), (-1, None)])] == [b"23", b"9"]
+    assert bytes(again.get("a", (2, 4))) == b"23"
+    assert below.requests == {"stamp": 1}
+    assert again.info()[:3] == (1, 1, 0)
+    below.set("a", b"abcdefghij")
+    other = CacheStore(below, tmp_path, max_age="once")
+    assert bytes(other.get("a", (2, 4))) == b"cd"
+    below.delete("a")
+    assert CacheStore(below, tmp_path, max_age="once").get("a", (2, 4)) is None
+
+
+def test_each_value_is_asked_for_once(tmp_path):
+    below, store = counted_parts({"a": b"1"}, LocalStore(tmp_path / "data"), cache=tmp_path, max_age="once")
+    assert [store.get(key) for key in "abab"] == [b"1", None, b"1", None]
+    assert pickle.loads(pickle.dumps(store)).max_age == "once"
+    assert below.requests == {"get_stamped": 2}
+    below.reset()
+    again = CacheStore(below, tmp_path, max_age="once")
+    assert [again.get(key) for key in "abab"] == [b"1", None, b"1", None]
+    assert below.requests == {"get_stamped": 2}
+    assert below.bytes_read == 0
+    again.set("a", b"2")
+    assert again.get("a") == b"2"
+
+
+def test_parts_of_missing_values_are_asked_for_once():
+    below, store = counted_parts({}, max_age="once")
+    assert store.get("a", (0, 2)) is None
+    assert verbs.get_spans(store, "a", [(0, 2)]) is None
+    assert below.requests == {"get_spans": 1}
 
 
 def test_parts_of_data_that_nobody_changes_are_kept():

@@ -582,7 +582,7 @@ class ObjectStore(Store):
                 return None
             there = [answer for answer in answers if answer is not None]
             parts = [self._cut(key, span, there) for span in (spans if spans is not None else [_ALL])]
-            return Read(Parts(parts, meta["size"]), meta)
+            return Read(Parts(parts, meta["size"], self._stamp_of(meta)), meta)
         raise self._restless(key)
 
     def _cut(self, key: str, span: Span, answers: Sequence[Answer]) -> Buffer:

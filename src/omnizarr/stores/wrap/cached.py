@@ -5,11 +5,14 @@ How current values are
     whether the stamp is still the same (`verbs.get_stamped`). If so, no value is transferred. So by default
     (``max_age=0``), you never read a value older than your request, and values without a stamp are not cached.
     With `max_age`, the store is not asked again for this many seconds, not even about missing keys. Use
-    ``max_age=math.inf`` for data that never changes.
+    ``max_age=math.inf`` for data that never changes. ``max_age="once"`` asks once about each value since the
+    `CacheStore` was made: what was requested before that is confirmed with one request.
 
 Parts of values
-    Parts are cut from cached values. Parts of other values are passed through and not cached, because two parts could
-    belong to different versions. With ``max_age=math.inf`` there is only one version, so parts are cached, too.
+    Parts are cut from cached values. With `max_age`, parts of other values are cached, too, with the stamp of their
+    value, and used if that is its stamp now: two parts never belong to different versions. That needs a store that
+    tells stamps with parts, as object stores do; otherwise parts are passed through. With ``max_age=math.inf`` there is
+    only one version, and stamps do not matter.
 
 Writers
     You read what you write through the cache immediately. Values written by others are seen at the next request to the
@@ -25,11 +28,12 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from omnizarr.errors import SettingError
+from omnizarr.errors import ConflictError, SettingError
 from omnizarr.stores import threads, verbs, waiting
 from omnizarr.stores.base import (
     Buffer,
     Buffers,
+    Parts,
     Reader,
     Request,
     Span,
@@ -51,6 +55,8 @@ from omnizarr.support import amounts
 Place: TypeAlias = "Store | str | os.PathLike[str] | None"
 
 DEFAULT_MAX_BYTES: Final = 256 * 1024 * 1024
+_VERSION: Final = (0, 0)
+"""The part without bytes: its entry has the stamp with which a value was last seen."""
 _SLOTS: Final = 256  # keys share notes of when they were last written; too few slots cost requests, but are never wrong
 
 
@@ -81,8 +87,9 @@ class CacheStore(WrapperStore):
         share it. By default, values are cached in memory, only for this store and its read-only views.
     max_bytes : int, str or None, default 256 MiB
         Maximum size of the cache; None: no limit. A shared directory may exceed it by an eighth for each process.
-    max_age : float, default 0
-        Seconds for which the store is not asked again; ``math.inf`` for data that others never change.
+    max_age : float or "once", default 0
+        Seconds for which the store is not asked again; ``math.inf`` for data that others never change. "once": each
+        value is asked for once while this store exists, also by other processes that got it pickled or forked.
     cache_set_data : bool, default True
         With `max_age`, also cache what is written.
     cache_store, max_size, max_age_seconds
@@ -112,7 +119,7 @@ class CacheStore(WrapperStore):
         cache: Place = None,
         *,
         max_bytes: int | str | None = DEFAULT_MAX_BYTES,
-        max_age: float = 0.0,
+        max_age: float | Literal["once"] = 0.0,
         cache_set_data: bool = True,
         cache_store: Store | None = None,
         max_size: int | str | None = None,
@@ -123,7 +130,7 @@ class CacheStore(WrapperStore):
         self.max_bytes = None if given is None else amounts.nbytes(given)
         if self.max_bytes is not None and self.max_bytes < 0:
             raise SettingError("a cache cannot have less than no bytes", found=self.max_bytes, expected="0 or more")
-        self.max_age = _seconds(max_age if max_age_seconds is None else max_age_seconds)
+        self.max_age: float | Literal["once"] = _age(max_age if max_age_seconds is None else max_age_seconds)
         self.cache_set_data = cache_set_data
         self.cache = _as_store(cache if cache_store is None else cache_store)
         self._state = _State(store, self.cache, self.max_bytes)
@@ -157,8 +164,12 @@ class CacheStore(WrapperStore):
     def _is_fresh(self, key: str, entry: Entry) -> bool:
         """Return whether no request to the store is needed."""
         state = self._state
+        if entry.checked <= state.changed_at(key):
+            return False
+        if self.max_age == "once":
+            return entry.checked >= state.since
         # If a clock was set back, ages are negative and mean nothing.
-        return entry.checked > state.changed_at(key) and 0 <= state.backend.clock() - entry.checked < self.max_age
+        return 0 <= state.backend.clock() - entry.checked < self.max_age
 
     def _true(self, key: str, entry: Entry | None, most: int | None = None) -> Entry:
         """Return the whole value, from the cache if it is still current, otherwise from the store.
@@ -195,7 +206,9 @@ class CacheStore(WrapperStore):
         return Entry(found.value, found.stamp, asked)
 
     def _parts(self, key: str, spans: Sequence[Span]) -> Buffers | None:
-        """Return parts of a value that never changes, and cache them."""
+        """Return parts of one version of a value, and cache them."""
+        if not self.is_immutable:
+            return self._parts_of_version(key, spans, lambda wanted: verbs.get_spans(self.store, key, wanted or ()))
         state = self._state
         entries = {span: self._kept((key, span)) for span in spans}
         wanted = [span for span, entry in entries.items() if entry is None]
@@ -213,6 +226,49 @@ class CacheStore(WrapperStore):
             state.backend.put((key, span), entries[span])  # type: ignore[arg-type]
         return [entries[span].value for span in spans]  # type: ignore[union-attr,misc]
 
+    def _parts_of_version(self, key: str, spans: Sequence[Span], read: Reader) -> Parts | None:
+        """Return parts of one version of a value, with its stamp. Without one, they are not cached.
+
+        `read` returns parts from the store, all of one version.
+        """
+        state = self._state
+        entries = {span: state.backend.get((key, span)) for span in spans}
+        version = state.backend.get((key, _VERSION))
+        is_fresh = version is not None and self._is_fresh(key, version)
+        seen = version.stamp if version is not None and is_fresh else None
+        asked = state.backend.clock()
+        if not is_fresh and all(entry is not None and entry.stamp is not None for entry in entries.values()):
+            seen = self._note(key, verbs.stamp(self.store, key), asked)
+        wanted = [span for span, entry in entries.items() if entry is None or seen is None or entry.stamp != seen]
+        if not wanted:
+            state.hits += is_fresh
+            state.revalidated += not is_fresh
+            return Parts([entries[span].value for span in spans], None, seen)  # type: ignore[union-attr,misc]
+        found = read(wanted)
+        seen = self._note(key, _stamp_of(found), asked)
+        others = [entry for span, entry in entries.items() if span not in wanted]
+        if found is not None and any(entry is None or entry.stamp != seen for entry in others):  # of an older version
+            wanted = list(entries)
+            found = read(wanted)
+            seen = self._note(key, _stamp_of(found), asked)
+        if found is None:
+            self._keep(key, Stamped(None, None), asked)
+            return None
+        state.misses += 1
+        parts = {span: entry.value for span, entry in entries.items() if entry is not None}
+        for span, part in zip(wanted, found, strict=True):
+            parts[span] = part if seen is None else _settled(part)
+            if seen is not None:
+                state.backend.put((key, span), Entry(parts[span], seen, asked))
+        return Parts([parts[span] for span in spans], None, seen)  # type: ignore[misc]
+
+    def _note(self, key: str, stamp: Hashable | None, asked: float) -> Hashable | None:
+        """Note the stamp that a value had; return it, if entries can have it."""
+        usable = self._state.backend.usable(stamp)
+        if usable is not None:
+            self._state.backend.put((key, _VERSION), Entry(b"", usable, asked))
+        return usable
+
     # -- reading ------------------------------------------------------------------
 
     def get(self, key: str, span: Span | None = None) -> Buffer | None:
@@ -222,7 +278,7 @@ class CacheStore(WrapperStore):
             if span is None or entry is not None:
                 value = self._true(key, entry).value
                 return None if value is None else cut(value, span)
-            if self.is_immutable:
+            if self.max_age:
                 parts = self._parts(key, [span])
                 return None if parts is None else parts[0]
         return self.store.get(key, span)
@@ -257,7 +313,7 @@ class CacheStore(WrapperStore):
             if entry is not None:
                 value = self._true(key, entry).value
                 return None if value is None else parts_of(value, spans)
-            if self.is_immutable and spans:
+            if self.max_age and spans:
                 return self._parts(key, spans)
         return verbs.get_spans(self.store, key, spans)
 
@@ -333,7 +389,14 @@ class CacheStore(WrapperStore):
         if self.is_immutable:
             return lambda spans: reader_of(self.get(key))(None) if spans is None else verbs.get_spans(self, key, spans)
         below = verbs.pinned(self.store, key)
-        return None if below is None else _FirstWhole(self, key, below)
+        return None if below is None else _OneVersion(self, key, below)
+
+    def _parts_for(self, key: str, spans: Sequence[Span], below: Reader) -> Parts | None:
+        """Return parts of one version, with its stamp, for a reader of one version."""
+        if self.max_age and spans:
+            return self._parts_of_version(key, spans, below)
+        found = below(spans)
+        return None if found is None else Parts(found, None)
 
     # -- writing ------------------------------------------------------------------
 
@@ -410,11 +473,13 @@ class CacheStore(WrapperStore):
 class _State:
     """What a `CacheStore` shares with its read-only views. It begins empty in other processes."""
 
-    def __init__(self, store: Store, cache: Store | None, max_bytes: int | None) -> None:
-        self._made_of = store, cache, max_bytes
+    def __init__(self, store: Store, cache: Store | None, max_bytes: int | None, since: float | None = None) -> None:
         self.backend: CacheBackend = (
             MemoryBackend(max_bytes) if cache is None else StoreBackend(cache, max_bytes, namespace_of(store))
         )
+        self.since = self.backend.clock() if since is None else since
+        """When the cache was made, by the clock of the backend."""
+        self._made_of = store, cache, max_bytes, None if cache is None else self.since
         self.hits = self.revalidated = self.misses = 0
         self._changed = [-math.inf] * _SLOTS
         self._depth: waiting.Local[list[None]] = waiting.Local(list)
@@ -461,8 +526,11 @@ class _State:
         return _State, self._made_of
 
 
-class _FirstWhole:
-    """Reads parts of one version. If all of it is requested first, it uses the cache."""
+class _OneVersion:
+    """Reads parts of one version. If all of it is requested first, it comes from the cache.
+
+    `below` reads parts of one version of the store.
+    """
 
     def __init__(self, store: CacheStore, key: str, below: Reader) -> None:
         self._store = store
@@ -470,12 +538,26 @@ class _FirstWhole:
         self._below = below
         self._whole: Reader | None = None
         self._has_begun = False
+        self._stamp: Hashable | None = None
 
     def __call__(self, spans: Sequence[Span] | None) -> Buffers | None:
         if spans is None and not self._has_begun:
             self._whole = reader_of(self._store.get(self._key))
         self._has_begun = True
-        return (self._whole or self._below)(spans)
+        if self._whole is not None or spans is None:
+            return (self._whole or self._below)(spans)
+        found = self._store._parts_for(self._key, spans, self._below)  # noqa: SLF001 - of its kind
+        if found is None or found.stamp is None:
+            if self._stamp is not None:
+                raise self._changed()
+            return found
+        if self._stamp not in (None, found.stamp):
+            raise self._changed()
+        self._stamp = found.stamp
+        return found
+
+    def _changed(self) -> ConflictError:
+        return ConflictError("the value has changed since it was first read", store=repr(self._store), key=self._key)
 
 
 def reader_of(value: Buffer | None) -> Reader:
@@ -489,16 +571,22 @@ def reader_of(value: Buffer | None) -> Reader:
     return read
 
 
+def _stamp_of(parts: Buffers | None) -> Hashable | None:
+    return parts.stamp if isinstance(parts, Parts) else None
+
+
 def _settled(value: Buffer | None) -> Buffer | None:
     """Return a value that can no longer change, and does not keep a larger one in memory."""
     return value if value is None or type(value) is bytes else bytes(value)
 
 
-def _seconds(age: float | str) -> float:
+def _age(age: float | str) -> float | Literal["once"]:
     if age == "infinity":
         return math.inf
+    if age == "once":
+        return "once"
     if not isinstance(age, (int, float)) or not age >= 0:
-        raise SettingError("not an age of cached values", found=age, expected="seconds, 0 or more")
+        raise SettingError("not an age of cached values", found=age, expected='seconds, 0 or more, or "once"')
     return age
 
 
