@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omnizarr.errors import ValueTypeError
+from omnizarr.model.datatypes.optional import VALID, VALUE, is_optional
 from omnizarr.netcdf import types
 from omnizarr.netcdf.types import AnyType, UserType
 
@@ -19,13 +20,17 @@ AnyArray: TypeAlias = NDArray[Any]
 Conversion: TypeAlias = Callable[[AnyArray], AnyArray]
 
 
-def decoder(dtype: np.dtype[Any], nc_type: AnyType) -> Conversion | None:
+def decoder(dtype: np.dtype[Any], nc_type: AnyType, fill: Any = None) -> Conversion | None:
     """Return a function that converts an array's values to netCDF's, of the type's dtype; None if they are the same.
+
+    `fill` stands where elements of a dtype for missing ones are missing.
 
     >>> text = decoder(np.dtype("S4"), types.STRING)
     >>> text(np.array([b"ab", b""], "S4"))
     array(['ab', ''], dtype=object)
     """
+    if is_optional(dtype):
+        return _filler(decoder(dtype[VALUE], nc_type), nc_type, fill)
     if isinstance(nc_type, UserType):
         if dtype == nc_type.dtype:
             return None
@@ -43,14 +48,18 @@ def decoder(dtype: np.dtype[Any], nc_type: AnyType) -> Conversion | None:
     return None if dtype == nc_type.dtype else lambda values: values.astype(nc_type.dtype)
 
 
-def encoder(dtype: np.dtype[Any], nc_type: AnyType, *, truncate: bool = False) -> Conversion | None:
+def encoder(dtype: np.dtype[Any], nc_type: AnyType, fill: Any = None, *, truncate: bool = False) -> Conversion | None:
     """Return a function that converts netCDF's values to an array's; None if they are the same.
+
+    `fill` means missing elements in an array of a dtype that has them.
 
     Raises
     ------
     ValueTypeError
         Raised by the function: for text that is longer than the elements of the array, unless `truncate` is True.
     """
+    if is_optional(dtype):
+        return _divider(encoder(dtype[VALUE], nc_type), dtype, fill)
     if isinstance(nc_type, UserType):
         return lambda values: _from_user(values, dtype)
     if nc_type is types.STRING:
@@ -60,6 +69,32 @@ def encoder(dtype: np.dtype[Any], nc_type: AnyType, *, truncate: bool = False) -
     if dtype.kind in "mM":
         return lambda values: values.astype("i8").view(dtype.newbyteorder("=")).astype(dtype)
     return None if dtype == nc_type.dtype else lambda values: values.astype(dtype)
+
+
+def _filler(inner: Conversion | None, nc_type: AnyType, fill: Any) -> Conversion:
+    def decode(found: AnyArray) -> AnyArray:
+        if is_optional(found.dtype):
+            given, missing = found[VALUE], ~found[VALID]
+        else:  # a masked array
+            given, missing = np.ma.getdata(found), np.ma.getmaskarray(found)
+        values = np.array(given if inner is None else inner(given), nc_type.dtype)
+        values[missing] = fill
+        return values
+
+    return decode
+
+
+def _divider(inner: Conversion | None, dtype: np.dtype[Any], fill: Any) -> Conversion:
+    def encode(values: AnyArray) -> AnyArray:
+        records = np.zeros(values.shape, dtype)
+        there = ~np.isnan(values) if fill != fill else np.asarray(values != fill)  # noqa: PLR0124 - NaN
+        records[VALID] = there
+        records[VALUE][there] = (values if inner is None else inner(values))[there]
+        if dtype[VALUE].kind == "O":
+            records[VALUE][~there] = ""
+        return records
+
+    return encode
 
 
 def _from_user(values: AnyArray, dtype: np.dtype[Any]) -> AnyArray:

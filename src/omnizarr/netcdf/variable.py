@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from omnizarr.errors import FixedAttributeError
+from omnizarr.model.datatypes.optional import is_optional
 from omnizarr.netcdf import chars, chunk_cache, elements, filters, masking, quantize, selections, types
 from omnizarr.netcdf.attributed import Attributed, Attributes
 from omnizarr.netcdf.dimension import Dimension
@@ -414,7 +415,7 @@ class Variable(Attributed):
         self._session.records.store()
         array = self._current()
         data = array.get_basic_selection(0) if self._stored.is_scalar and array.ndim else array[selection]
-        values = np.asarray(data)
+        values = np.asanyarray(data)  # with the mask of an array whose elements may be missing
         return values if self._decode is None else self._decode(values)
 
     def write_raw(self, selection: Selection, values: NDArray[Any]) -> None:
@@ -436,9 +437,9 @@ class Variable(Attributed):
                 data = array.get_orthogonal_selection(picked.selection).reshape(picked.shape)
             else:
                 data = array[0] if array.ndim else array[()]
-                data = np.asarray(data) if self._decode is None else self._decode(np.asarray(data))
+                data = np.asanyarray(data) if self._decode is None else self._decode(np.asanyarray(data))
                 return data[()] if self._type is types.STRING else data  # an array, but a str for a string
-        return data if self._decode is None else self._decode(np.asarray(data))
+        return data if self._decode is None else self._decode(np.asanyarray(data))
 
     def _waiting(self, elem: Any) -> Any:
         """Return elements of which some are pending; None if none are, or if they have been stored now."""
@@ -556,8 +557,10 @@ class Variable(Attributed):
 
     def _adopt_array(self, array: Array) -> None:
         self._array = array
-        self._decode = elements.decoder(array.dtype, self._type)
-        self._encode = elements.encoder(array.dtype, self._type, truncate=self._truncate)
+        # Attributes are read when they are needed; `optional` arrays are never created here.
+        fill = self._attributes[_FILL_VALUE].value[0] if is_optional(array.dtype) else None
+        self._decode = elements.decoder(array.dtype, self._type, fill)
+        self._encode = elements.encoder(array.dtype, self._type, fill, truncate=self._truncate)
 
     def _move(self, name: str, where: StorePath) -> None:
         """Use another name and place."""

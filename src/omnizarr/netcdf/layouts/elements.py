@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from omnizarr.errors import OmnizarrError
 from omnizarr.model import ArrayMetadata, Named, Note, datatypes
+from omnizarr.model.datatypes.optional import NAMES as OPTIONAL
 from omnizarr.model.datatypes.structs import named_from_json
 from omnizarr.netcdf import types
 from omnizarr.netcdf.types import AnyType, UserType
@@ -76,6 +78,8 @@ def of(metadata: ArrayMetadata, name: str, *, is_char: bool = False) -> Elements
     length = length if isinstance(length, int) and (match or named.name == "raw_bytes") else 0
     if length:
         return _shown(named, UserType(f"_opaque_{length}_t", "opaque", np.dtype(f"V{length}")))
+    if named.name in OPTIONAL:
+        return _of_optional(metadata, name)
     make = _MADE.get(named.name)
     return None if make is None else make(metadata, name)
 
@@ -90,6 +94,35 @@ def _compound(metadata: ArrayMetadata, name: str) -> Elements | None:
     except OmnizarrError:
         return None
     return _shown(metadata.data_type, UserType(f"_{name}_t", "compound", dtype))
+
+
+def without_missing(metadata: ArrayMetadata) -> ArrayMetadata:
+    """Return an array whose elements may be missing as one whose elements are netCDF's fill value there.
+
+    Raises OmnizarrError if this is not known.
+    """
+    inner = named_from_json(metadata.data_type.configuration)
+    plain = replace(metadata, data_type=inner, fill_value=None)
+    known = of(plain, "")
+    if known is None or not isinstance(known.type, types.NcType):
+        return metadata
+    data_type = datatypes.bind(inner)
+    return replace(plain, fill_value=data_type.fill_to_json(data_type.cast(known.type.default_fill)))
+
+
+def _of_optional(metadata: ArrayMetadata, name: str) -> Elements | None:
+    """Return the type of elements that may be missing: that of the others, if it can have a fill value."""
+    try:
+        plain = without_missing(metadata)
+    except OmnizarrError:
+        return None
+    if plain is metadata:
+        return None
+    known = of(plain, name)
+    if known is None:
+        return None
+    message = f"elements that may be missing, shown as {known.type.name} with _FillValue"
+    return Elements(known.type, (Note("/data_type", message, _SPEC),))
 
 
 def _ragged(metadata: ArrayMetadata, name: str) -> Elements | None:

@@ -21,6 +21,7 @@ from omnizarr.formats.reader import is_list, is_object, join
 from omnizarr.formats.spelling import Document
 from omnizarr.metadata import as_model
 from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, GroupMetadata, Metadata, Named, Note, datatypes, grids
+from omnizarr.model.datatypes.optional import NAMES as OPTIONAL
 from omnizarr.netcdf import filters, forms, types
 from omnizarr.netcdf.header import MEMBERS, Attribute, DimensionHeader, GroupHeader, VariableHeader
 from omnizarr.netcdf.layouts import attributes, elements, quirks, user_types
@@ -320,6 +321,9 @@ class _Variable:
             if fill is None and self.writer.hides_fill:
                 hidden = quirks.fill_attribute(self._filled(None)[0], self.type)
                 typed = typed if hidden is None else {FILL_VALUE: hidden, **typed}
+            if fill is None and self.array.data_type.name in OPTIONAL and isinstance(self.type, types.NcType):
+                fill = Attribute(self.type, np.array([self.type.default_fill], self.type.dtype))
+                typed = {FILL_VALUE: fill, **typed}
             self._typed = _Typed(typed, quantized, fill, notes)
         return self._typed
 
@@ -337,6 +341,8 @@ class _Variable:
     def _filled(self, attribute: Attribute | None) -> tuple[ArrayMetadata, tuple[Note, ...]]:
         """Return the array with the fill value that is meant, and notes; `attribute` is ``_FillValue``."""
         array = self.array
+        if array.data_type.name in OPTIONAL:
+            return array, ()
         if self._is_filled_by_default and not self._is_no_fill:
             array = quirks.with_default(array, self.type)
         return quirks.with_fill(array, self.type, attribute, self.writer)
@@ -384,6 +390,8 @@ def _variables(nodes: Mapping[str, _Node], writer: Writer, *, xarray: bool) -> d
             variable = _variable(node, group, writer, xarray=xarray)
             if variable is None:
                 name = node.metadata.data_type.name
+                if name in OPTIONAL:  # of numbers and text, there is one
+                    name = f"missing elements of {node.metadata.data_type.configuration.get('name')}"
                 message = f"{node.where.name!r} is left out: netCDF has no type for {name}"
                 above = nodes[group]
                 if isinstance(above, _GroupNode):

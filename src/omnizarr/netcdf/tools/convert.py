@@ -33,7 +33,7 @@ from omnizarr.formats import dialect_named, dialects_for
 from omnizarr.netcdf import copying, files, urls
 from omnizarr.netcdf.dataset import Dataset
 from omnizarr.netcdf.header import GroupHeader, Source, VariableHeader
-from omnizarr.netcdf.tools import planning
+from omnizarr.netcdf.tools import missing, planning
 from omnizarr.netcdf.tools.planning import Plan
 from omnizarr.nodes import consolidated, hierarchy, replacing
 from omnizarr.nodes.location import StorePath, normalize
@@ -137,10 +137,13 @@ def run(task: Task) -> Conversion:
     is_file_wanted = is_target(target)
     wanted = _checked(task)
     _refuse_overlap(source, target)
-    with _opened(task) as (found, kind):
+    with _opened(task) as (opened, kind):
+        found, lacking, filled = missing.with_exact_fills(opened) if is_file_wanted else (opened, (), {})
         work: Callable[..., Plan] = _write_file
         if is_file_wanted:
             plan = planning.for_file(found.root)
+            remarks = {name: (*plan.remarks.get(name, ()), *each) for name, each in filled.items()}
+            plan = replace(plan, losses=(*plan.losses, *lacking), remarks={**plan.remarks, **remarks})
         else:
             is_of_netcdf = kind != _FILE or planning.is_netcdf(found.root)
             plan, opener = _planned(target, found, wanted, is_of_netcdf=is_of_netcdf)
