@@ -562,6 +562,71 @@ def test_groups_above_a_change_are_looked_at_side_by_side(zarr_format):
     assert store.max_in_flight == 4
 
 
+@pytest.fixture
+def sent(monkeypatch):
+    """The requests that object stores send: function of obstore, and key."""
+    found = []
+    call = ObjectStore._call
+
+    def counted(store, function, *args, **how):
+        if (name := getattr(function, "__name__", "").partition("_")[0]) in {"get", "head", "put", "list", "delete"}:
+            found.append((name, args[1]))
+        return call(store, function, *args, **how)
+
+    monkeypatch.setattr(ObjectStore, "_call", counted)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("zarr_format", "expected"),
+    [
+        (3, "get zarr.json, get g/zarr.json, list g/new/, put g/new/zarr.json"),
+        (
+            2,
+            (
+                "get zarr.json, get .zgroup, get .zattrs, get g/zarr.json, get g/.zgroup, get g/.zattrs, list g/new/, "
+                "put g/new/.zattrs, put g/new/.zarray, head .zmetadata, head g/.zmetadata"
+            ),
+        ),
+    ],
+)
+@pytest.mark.parametrize("kind", ["array", "group"])
+def test_node_in_an_object_store_is_created_with_a_listing_and_a_request_for_each_document(
+    zarr_format, expected, kind, sent
+):
+    group = omnizarr.create_group(ObjectStore(obstore.store.MemoryStore()), path="g", zarr_format=zarr_format)
+    sent.clear()
+    if kind == "array":
+        group.create_array("new", shape=(4,), dtype="i4", attributes={"u": "m"})
+    else:
+        group.create_group("new", attributes={"u": "m"})
+        expected = expected.replace(".zarray", ".zgroup")
+    assert [f"{verb} {key}" for verb, key in sent if verb != "get"] == [
+        each for each in expected.split(", ") if not each.startswith("get")
+    ]
+    assert sorted(f"{verb} {key}" for verb, key in sent) == sorted(expected.split(", "))
+
+
+@pytest.mark.parametrize("other", ["zarr.json", ".zarray", ".zgroup", ".zmetadata", "__zmeta__"])
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_nothing_is_written_where_a_document_of_any_format_lies(zarr_format, other, sent):
+    store = ObjectStore(obstore.store.MemoryStore())
+    made = omnizarr.create_array({}, shape=(7,), dtype="u1", zarr_format=3 if other == "zarr.json" else 2)
+    value = {
+        "__zmeta__": b"{}",
+        ".zgroup": b'{"zarr_format": 2}',
+        ".zmetadata": b'{"zarr_consolidated_format": 1, "metadata": {".zgroup": {"zarr_format": 2}}}',
+    }.get(other)
+    store.set(f"g/a/{other}", value or made.store.get(other))
+    group = omnizarr.create_group(store, path="g", zarr_format=zarr_format)
+    sent.clear()
+    errors = omnizarr.errors
+    with pytest.raises((errors.ContainsArrayError, errors.ContainsGroupError, errors.MetadataError)):
+        group.create_array("a", shape=(4,), dtype="i4", attributes={"u": "m"})
+    assert not [each for each in sent if each[0] == "put"]
+    assert list(store.list_prefix("g/a/")) == [f"g/a/{other}"]
+
+
 def test_whether_a_store_begins_below_a_group_is_asked_once():
     bucket = obstore.store.MemoryStore()
     store = far(ObjectStore(bucket, prefix="data/temp", concurrency=FAR))
@@ -571,6 +636,19 @@ def test_whether_a_store_begins_below_a_group_is_asked_once():
     for length in (5, 6, 7):
         array.resize((length,))
     assert sorted(outside.log) == [("exists", ".zgroup"), ("exists", ".zmetadata"), ("exists", "zarr.json")]
+
+
+@pytest.mark.parametrize(("zarr_format", "copies"), [(2, ("exists", ".zmetadata")), (3, ("get", "zarr.json"))])
+def test_copies_of_a_new_node_are_looked_for_in_its_format_alone(zarr_format, copies):
+    bucket = obstore.store.MemoryStore()
+    store = far(ObjectStore(bucket, prefix="data/temp", concurrency=FAR))
+    outside = far(ObjectStore(bucket, prefix="data", concurrency=FAR))
+    omnizarr.create_group(outside.store, zarr_format=zarr_format)
+    store.above = lambda: (outside, "temp")
+    omnizarr.create_array(store, shape=(4,), dtype="i4", zarr_format=zarr_format)
+    groups = [("exists", ".zgroup"), ("exists", ".zmetadata"), ("exists", "zarr.json")]
+    assert Counter(outside.log) <= Counter([*groups, copies])
+    assert copies in outside.log
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])

@@ -105,7 +105,7 @@ def _create(where: StorePath, metadata: M, change: Change, *, overwrite: bool, a
     change.below = "gone" if isinstance(metadata, ArrayMetadata) else "same"
     if _is_written_at_once(where, dialect, values):
         change.is_new = True
-        change.begin()
+        change.begins_in(dialect)
         return Found(where, metadata)
     with where.lock():
         existing, is_begun = _occupied(where) if overwrite else (occupant(where), False)
@@ -120,6 +120,7 @@ def _create(where: StorePath, metadata: M, change: Change, *, overwrite: bool, a
             change.begin("gone")
             erasing.erase(where)
         change.is_new = existing is None
+        change.formats = (dialect,) if existing is None and not is_begun else None
         if overwrite and isinstance(metadata, ArrayMetadata) and (is_rest or existing is None):
             delete_strays(where, metadata)
         change.begin()
@@ -129,7 +130,7 @@ def _create(where: StorePath, metadata: M, change: Change, *, overwrite: bool, a
             _clear_for(where, other)
             other = _write_new(where, dialect, values)
         if other is not None:
-            change.is_new = False
+            change.is_new, change.formats = False, None
             change.begin("new")
             raise in_the_way(where, other)
     return Found(where, metadata)

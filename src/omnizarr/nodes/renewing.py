@@ -67,7 +67,7 @@ class Change:
         self.is_new = False
         """Whether there was no node at the place before."""
         self.formats: Sequence[Dialect] | None = None
-        """The formats of the documents that are changed, if they are known."""
+        """The formats of the documents that are changed, if they are known: other formats have no copies of them."""
         self.known: Mapping[str, Sequence[Dialect]] = {}
         """The formats in which groups above may keep copies, by path, as far as these groups have been read."""
         self._begun = False
@@ -109,7 +109,8 @@ class Change:
     def candidates(self) -> Iterator[Place]:
         """Yield the places above that may keep copies, and in which format."""
         for place in self.places():
-            for dialect in self.formats or self.known.get(place.path, dialects_at(place)):
+            known = self.known.get(place.path)
+            for dialect in (self.formats or dialects_at(place)) if known is None else known:
                 if self._may_hold(place, dialect):
                     yield place, dialect
 

@@ -183,6 +183,56 @@ class TestInMemory(ObjectStoreContract):
     test_bucket_that_is_missing_is_an_error = None
 
 
+def test_names_at_a_place_are_asked_for_with_one_listing_and_only_beside_many_keys_one_by_one(monkeypatch):
+    store = ObjectStore(stores.MemoryStore(), prefix="p")
+    asked = []
+    call = ObjectStore._call
+
+    def counted(store, function, *args, **how):
+        asked.append(getattr(function, "__name__", ""))
+        return call(store, function, *args, **how)
+
+    monkeypatch.setattr(ObjectStore, "_call", counted)
+    store.set("a/.zarray", b"{}")
+    for number in range(1000):
+        store.set(f"many/{number}", b"")
+    store.set("many/zarr.json", b"{}")
+    names = [".zarray", "zarr.json"]
+    for place, answer, requests in [
+        ("new/", False, ["list", "next"]),
+        ("a/", True, ["list", "next"]),
+        ("many/", True, ["list", "next", "get_range", "get_range"]),
+    ]:
+        asked.clear()
+        assert verbs.has_any(store, place, names) is answer
+        assert [name for name in asked if name] == requests
+
+
+def test_names_at_a_place_are_asked_for_one_by_one_if_the_server_refuses_to_list(monkeypatch):
+    store = ObjectStore(stores.MemoryStore())
+    store.set("a/.zarray", b"{}")
+    refusals = []
+
+    def refuse(*_, **__):
+        refusals.append(1)
+        raise obstore.exceptions.PermissionDeniedError("no")
+
+    monkeypatch.setattr("obstore.list", refuse)
+    for _ in range(2):
+        assert verbs.has_any(store, "a/", [".zarray", "zarr.json"])
+        assert not verbs.has_any(store, "b/", [".zarray", "zarr.json"])
+    assert len(refusals) == 1
+
+
+def test_what_a_listing_shows_to_be_missing_is_set_only_while_it_is_missing():
+    store = ObjectStore(bucket := stores.MemoryStore())
+    with store.lock("a/zarr.json"):
+        assert not verbs.has_any(store, "a/", ["zarr.json", ".zarray"])
+        obstore.put(bucket, "a/zarr.json", b"other")
+        with pytest.raises(ConflictError):
+            store.set("a/zarr.json", b"own")
+
+
 class OnServer(ObjectStoreContract):
     """The same with a server, which takes a hundred times as long: so fewer rounds."""
 

@@ -111,6 +111,7 @@ class _Learned:
 
     values_are_small = True
     ignores_ranges = False
+    refuses_to_list = False
 
 
 class _Record:
@@ -910,6 +911,29 @@ class ObjectStore(Store):
                 )
             begun.add(first)
             yield page
+
+    @answers(verbs.has_any)
+    def _has_any(self, prefix: str, names: Iterable[str]) -> bool:
+        """Request one page of the keys below, which is empty at a new place. Only if it is full, ask for each name."""
+        prefix, names = as_prefix(prefix), tuple(names)
+        if len(names) < 2 or not self.supports_listing or self._learned.refuses_to_list:
+            return verbs.has_any.default(self, prefix, names)
+        for name in names:
+            verbs.check_storable(self, prefix + name)
+        full = self._prefix + prefix
+        try:
+            page = next(self._pages(full), ())
+        except StoreAccessError:  # it may be read, and not listed
+            self._learned.refuses_to_list = True
+            return verbs.has_any.default(self, prefix, names)
+        there = {meta["path"] for meta in page}
+        if any(full + name in there for name in names):
+            return True
+        if len(page) >= _PAGE:
+            return verbs.has_any.default(self, prefix, names)
+        for name in names:
+            self._remember(prefix + name, None)
+        return False
 
     def list_dir(self, prefix: str) -> Listing:
         """Request the names directly below."""
