@@ -358,6 +358,60 @@ def test_versions_that_do_not_exist_are_refused(stored, tmp_path):
     assert not (tmp_path / "b.zarr").exists()
 
 
+# -- comparisons -----------------------------------------------------------------------------------------------------
+
+
+def in_files(version):
+    """Return a hierarchy with the image of ngff-zarr in a version."""
+    zarr_format = 2 if version == "0.4" else 3
+    stored = {}
+    root = omnizarr.create_group(stored, attributes=WRITTEN[version], zarr_format=zarr_format)
+    for path, shape in SHAPES.items():
+        names = {"dimension_names": list("czyx")} if zarr_format == 3 else {}
+        root.create_array(path, data=np.ones(shape, "uint16"), chunks=(1, 1, 20, 24), **names)
+    return stored
+
+
+def test_images_of_ngff_zarr_are_equal_in_all_versions():
+    versions = {version: in_files(version) for version in ("0.4", "0.5", "0.6")}
+    assert len({omnizarr.digest(stored).digest for stored in versions.values()}) == 1
+    for one in versions.values():
+        for other in versions.values():
+            assert omnizarr.diff(one, other).equal
+
+
+def test_what_differs_within_06_is_shown_as_it_is_stored():
+    one, other = in_files("0.6"), in_files("0.6")
+    said = omnizarr.open_group(other).attrs["ome"]
+    said["multiscales"][0]["coordinateSystems"][0]["axes"][1]["unit"] = "millimeter"
+    omnizarr.open_group(other, mode="r+").attrs["ome"] = said
+    (found,) = omnizarr.diff(one, other).differences
+    assert (found.kind, found.name, found.left, found.right) == ("attribute", "ome", WRITTEN["0.6"]["ome"], said)
+    assert omnizarr.digest(one).digest != omnizarr.digest(other).digest
+    assert not omnizarr.diff(in_files("0.5"), other).equal
+
+
+def test_what_05_cannot_say_differs(stored):
+    other = {}
+    omnizarr.convert(stored.store_path, other, ome_version="0.5")
+    found = omnizarr.diff(stored.store_path, other)
+    assert [each.name for each in found.differences] == ["ome"]
+    assert found.differences[0].left["version"] != "0.5"
+
+
+def test_what_is_converted_without_losses_is_equal():
+    """Transformations of all levels and versions of labels are written elsewhere in 0.6, or not at all."""
+    one, other = in_files("0.5"), {}
+    said = copy.deepcopy(WRITTEN["0.5"])
+    said["ome"]["multiscales"][0]["coordinateTransformations"] = [{"type": "scale", "scale": [1.0, 10.0, 1.0, 1.0]}]
+    said["ome"]["image-label"] = {"version": "0.5", "colors": [{"label-value": 1}]}
+    omnizarr.open_group(one, mode="r+").attrs.update(said)
+    before = omnizarr.digest(one).digest
+    assert omnizarr.convert(one, other, ome_version="0.6", strict=True).is_lossless
+    assert omnizarr.diff(one, other).equal
+    assert omnizarr.digest(one).digest == before
+
+
 # -- pyramids ----------------------------------------------------------------------------------------------------------
 
 

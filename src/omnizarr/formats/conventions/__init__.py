@@ -19,7 +19,7 @@ from omnizarr.formats.conventions.ome import OME
 from omnizarr.formats.conventions.registered import CONVENTIONS as REGISTERED
 from omnizarr.formats.conventions.registered import nz
 from omnizarr.formats.conventions.xarray import XARRAY
-from omnizarr.model import Loss, Metadata, Named, plugins
+from omnizarr.model import GroupMetadata, Loss, Metadata, Named, plugins
 from omnizarr.model.plugins import Plugins
 from omnizarr.support.warned import warn
 
@@ -36,6 +36,8 @@ __all__ = [
     "files",
     "followed",
     "known",
+    "oldest",
+    "settled",
     "title_of",
 ]
 
@@ -131,6 +133,32 @@ def carry(path: str, nodes: Nodes, metadata: Metadata, dialect: str) -> CarriedA
             if found.is_settled:
                 break
     return CarriedAll(metadata, remarks, tuple(losses), keys)
+
+
+def oldest(path: str, group: GroupMetadata) -> GroupMetadata:
+    """Return a group of v3 in the oldest version of each convention that says all of it."""
+    for convention in _versioned(path, group):
+        group = _in_version(path, group, convention, convention.versions[0]) or group
+    return group
+
+
+def settled(path: str, group: GroupMetadata) -> GroupMetadata:
+    """Return a group of v3 so that those that say the same, in whatever version of their conventions, are the same."""
+    for convention in _versioned(path, group):
+        for version in (*reversed(convention.versions), convention.versions[0]):
+            group = _in_version(path, group, convention, version) or group
+    return group
+
+
+def _versioned(path: str, group: GroupMetadata) -> list[Convention]:
+    nodes = Nodes({path: group})
+    return [each for each in known() if each.versions and each.recognise(path, nodes)]
+
+
+def _in_version(path: str, group: GroupMetadata, convention: Convention, version: str) -> GroupMetadata | None:
+    """Return a group in a version of a convention; None if something of it would be lost."""
+    found = convention.carry(group, path, Nodes({path: group}, {convention.name: version}), "v3")
+    return found.metadata if isinstance(found.metadata, GroupMetadata) and not found.losses else None
 
 
 def files(path: str, nodes: Nodes) -> tuple[str, ...]:

@@ -140,6 +140,8 @@ class Convention:
         Yields violations in the node at a path, which follows the convention.
     files : (path, nodes) -> tuple of str
         Returns keys below the node at a path at which the convention stores files outside of the Zarr hierarchy.
+    versions : tuple of str
+        Versions in which a group of Zarr v3 may say the same, oldest first.
     """
 
     name: str
@@ -150,3 +152,4 @@ class Convention:
     carry: Callable[[Metadata, str, Nodes, str], Carried]
     faults: Callable[[str, Nodes], Iterator[Fault]]
     files: Callable[[str, Nodes], tuple[str, ...]] = no_files
+    versions: tuple[str, ...] = ()

@@ -13,10 +13,11 @@ import numpy as np
 
 from omnizarr.codecs.contract import AnyArray
 from omnizarr.errors import OmnizarrError, SchedulerError, StoreError, Wording
+from omnizarr.formats import conventions
 from omnizarr.formats.conventions import nczarr_metadata
 from omnizarr.formats.paths import Above
 from omnizarr.formats.spelling import same
-from omnizarr.model import UNDEFINED, ArrayMetadata, Named, thawed
+from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, GroupMetadata, Named, thawed
 from omnizarr.nodes import wording
 from omnizarr.nodes.copying import same_value
 from omnizarr.nodes.detection import Found
@@ -193,7 +194,7 @@ class _Comparison:
         if one.meaning.kind != other.meaning.kind:
             self._enter(path, "kind", left=one.meaning.kind, right=other.meaning.kind)
             return
-        self._compare_meanings(path, one.meaning, other.meaning)
+        self._compare_meanings(path, one, other, one.meaning, other.meaning)
         left, right = one.array, other.array
         if left is not None and right is not None:
             self.storage += _differences_of_storage(path, left.metadata, right.metadata)
@@ -204,21 +205,22 @@ class _Comparison:
                 if found is not None:
                     self._enter(path, "values", left=found.left, right=found.right, values=found)
 
-    def _compare_meanings(self, path: str, one: Meaning, other: Meaning) -> None:
+    def _compare_meanings(self, path: str, left_node: Node, right_node: Node, one: Meaning, other: Meaning) -> None:
         kind: Kind
         for kind in ("shape", "data_type", "dimension_names"):
             left, right = getattr(one, kind), getattr(other, kind)
             if left != right:
                 self._enter(path, kind, left=left, right=right)
+        alike = _alike(path, one, other)
         for name in [*one.attributes, *(name for name in other.attributes if name not in one.attributes)]:
-            if name in self.left_out:
+            if name in self.left_out or name in alike:
                 continue
             if name not in other.attributes:
                 self._enter(path, "attribute", name=name, left=thawed(one.attributes[name]), only="left")
             elif name not in one.attributes:
                 self._enter(path, "attribute", name=name, right=thawed(other.attributes[name]), only="right")
             elif not same(one.attributes[name], other.attributes[name]):
-                both = thawed(one.attributes[name]), thawed(other.attributes[name])
+                both = _stored(left_node, one, name), _stored(right_node, other, name)
                 self._enter(path, "attribute", name=name, left=both[0], right=both[1])
 
     def _try_values(
@@ -271,6 +273,24 @@ def _chunks_of(pair: _Nodes) -> list[Chunks]:
 
 
 # How elements are stored
+
+
+def _alike(path: str, one: Meaning, other: Meaning) -> AbstractSet[str]:
+    """Return the names of attributes of two groups that say the same in different versions of a convention."""
+    if one.kind != "group" or same(one.attributes, other.attributes):
+        return frozenset()
+    left, right = (
+        conventions.settled(path, GroupMetadata(dialect="v3", attributes=each.attributes)).attributes
+        for each in (one, other)
+    )
+    return {name for name, value in left.items() if name in right and same(value, right[name])}
+
+
+def _stored(node: Node, meaning: Meaning, name: str) -> JSON:
+    """Return an attribute as it is stored, if it is stored under that name."""
+    stored: Mapping[str, JSON] = {} if node.found is None else node.found.metadata.attributes
+    value: JSON = thawed(stored.get(name, meaning.attributes[name]))
+    return value
 
 
 def _differences_of_storage(path: str, left: ArrayMetadata, right: ArrayMetadata) -> Iterator[Difference]:

@@ -12,7 +12,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -62,7 +62,7 @@ class Meaning:
         """Return what the node at a path means, given the nodes of its hierarchy."""
         carried = conventions.carry(path, nodes, nodes[path], _CANONICAL).metadata
         if not isinstance(carried, ArrayMetadata):
-            return cls("group", carried.attributes)
+            return cls("group", conventions.oldest(path, replace(carried, dialect=_CANONICAL)).attributes)
         names = carried.dimension_names
         return cls(
             "array",

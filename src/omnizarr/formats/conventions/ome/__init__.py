@@ -47,4 +47,5 @@ OME: Final = Convention(
     carry=carry,
     faults=faults,
     files=_files,
+    versions=(reading.V05, reading.V06),
 )
