@@ -107,8 +107,9 @@ PROBLEM: Final = 1
 )
 @click.option(
     "--convention",
-    type=click.Choice(["nz"]),
-    help="Convention to write: nz, for NZ-1.0 (netCDF for Zarr v3, a draft).",
+    type=click.Choice(["nz", "geozarr", "cf", "gdal"]),
+    help="Convention to write: nz, for NZ-1.0 (netCDF for Zarr v3, a draft); or where arrays lie on the earth, "
+    "as geozarr, cf or gdal.",
 )
 @click.option("--temporary", metavar="PLACE", type=PLACE, help="Place for temporary objects. Default: next to DST.")
 @concurrency_option

@@ -66,8 +66,8 @@ def test_fill_values_have_the_form_of_json(value, stored):
 def test_other_formats_and_places_are_refused():
     with pytest.raises(ValueError, match=r"NZ-1\.0 is for Zarr v3"):
         omnizarr.convert(dataset(), {}, zarr_format=2, convention="nz")
-    with pytest.raises(ValueError, match="expected nz"):
-        omnizarr.convert(dataset(), {}, convention="cf")
+    with pytest.raises(ValueError, match="expected one of nz"):
+        omnizarr.convert(dataset(), {}, convention="stac")
     with pytest.raises(ValueError, match="no convention can be given"):
         omnizarr.convert(dataset(), in_place=True, convention="nz")
 

@@ -14,6 +14,7 @@ from omnizarr.errors import OmnizarrError
 from omnizarr.formats.conventions.anndata import ANNDATA
 from omnizarr.formats.conventions.contract import Carried, Convention, Fault, Nodes
 from omnizarr.formats.conventions.gdal import GDAL
+from omnizarr.formats.conventions.georeferencing import GEOREFERENCE
 from omnizarr.formats.conventions.nczarr import NCZARR
 from omnizarr.formats.conventions.ome import OME
 from omnizarr.formats.conventions.registered import CONVENTIONS as REGISTERED
@@ -41,7 +42,16 @@ __all__ = [
     "title_of",
 ]
 
-CONVENTIONS: Final[tuple[Convention, ...]] = (ANNDATA, OME, GDAL, *REGISTERED, XARRAY, NCZARR, nz.CONVENTION)
+CONVENTIONS: Final[tuple[Convention, ...]] = (
+    ANNDATA,
+    OME,
+    GDAL,
+    *REGISTERED,
+    XARRAY,
+    NCZARR,
+    nz.CONVENTION,
+    GEOREFERENCE,
+)
 """The conventions in the order in which they are applied."""
 
 

@@ -22,11 +22,16 @@ class Nodes(Mapping[str, Metadata]):
 
     __slots__ = ("_arrays", "_nodes", "_told", "memos", "wishes")
 
-    def __init__(self, nodes: Mapping[str, Metadata], wishes: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        nodes: Mapping[str, Metadata],
+        wishes: Mapping[str, str] | None = None,
+        memos: dict[tuple[str, str], Any] | None = None,
+    ) -> None:
         self._nodes = nodes
         self._arrays: dict[str, dict[str, ArrayMetadata]] | None = None
         self.wishes: Mapping[str, str] = wishes or {}
-        self.memos: dict[tuple[str, str], Any] = {}
+        self.memos: dict[tuple[str, str], Any] = {} if memos is None else memos
         self._told: dict[tuple[str, Callable[[ArrayMetadata], bool]], bool] = {}
 
     def __getitem__(self, path: str) -> Metadata:

@@ -149,9 +149,12 @@ def convert(
         Message of the commit, if the target is a branch of a repository of Icechunk, such as
         ``"icechunk:///data/repo@main"``. The repository is created if there is none. All is committed at once, when it
         is complete and compared; otherwise nothing is.
-    convention : {"nz"}, optional
+    convention : {"nz", "geozarr", "cf", "gdal"}, optional
         "nz": write NZ-1.0, a draft of netCDF's conventions for Zarr v3: all dimensions have names, and one length per
-        name in a group; attributes have types; ``_FillValue`` is a number.
+        name in a group; attributes have types; ``_FillValue`` is a number. Others say where arrays lie on the earth,
+        as any of them, or a GeoTIFF, says it: "geozarr" as ``proj:`` and ``spatial:`` (in v3), "cf" as a grid mapping,
+        "gdal" as ``_CRS``, both with coordinates. What is there stays; what is not exact is reported as lost. With the
+        package pyproj, systems are translated between all forms, without it only where their text stays the same.
     ome_version : {"0.5", "0.6"}, optional
         The version of OME-Zarr that images in Zarr v3 become. By default, images of Zarr v2 become 0.5, and others stay
         unchanged. What 0.5 cannot say, such as scenes and other coordinate systems, is reported as lost.

@@ -50,7 +50,7 @@ from omnizarr.tools.convert.report import Conversion, NodeReport, would_be_lost
 from omnizarr.tools.convert.task import Task
 from omnizarr.tools.extension import extension
 from omnizarr.tools.streaming.chunks import Chunks
-from omnizarr.tools.streaming.executors import Executor, executor
+from omnizarr.tools.streaming.executors import Executor, Local, executor
 from omnizarr.tools.streaming.nodes import documents_of, shown
 from omnizarr.tools.streaming.several import worked_on
 from omnizarr.tools.streaming.walking import Effort
@@ -85,9 +85,10 @@ def run(task: Task) -> Conversion:
         whole = found
         if task.select:
             found = selecting.found(task, whole, dialect)
-        if task.convention is not None and dialect.name != "v3":
-            raise ValueError(Wording("{convention}: NZ-1.0 is for Zarr v3", convention=task.convention))
-        if task.wishes and dialect.name != "v3":
+        if task.is_of_v3 and dialect.name != "v3":
+            title = "NZ-1.0" if task.convention == "nz" else "GeoZarr"
+            raise ValueError(Wording(f"{{convention}}: {title} is for Zarr v3", convention=task.convention))
+        if task.ome_version is not None and dialect.name != "v3":
             wanted = Wording("{ome_version}: that version of OME-Zarr is for Zarr v3", ome_version=task.ome_version)
             raise ValueError(wanted)
         plans = plan(found, dialect, task.encoding, in_place=task.in_place, wishes=task.wishes)
@@ -526,9 +527,11 @@ class _Work:
                 self._create(step, explicit(step.target))
             return report
         move = self._move(step)
+        executor = self._executor_of(step.path)
         if room is not None:
             move = replace(move, concurrency=room.concurrency, max_memory=room.max_memory)
-        self._expect(step)
+        if not step.is_added:
+            self._expect(step)
         is_changed = self._is_changed(step) if is_there else None
         broken = {} if self.resumed is None else self.resumed.broken.get(step.path, {})
         if is_changed and self.task.verify and not self._is_equal(move, replace(report, **broken), shown):
@@ -537,10 +540,10 @@ class _Work:
             is_there = False
         if is_there:
             return self._done_before(step, move, report, broken, shown, is_changed=is_changed)
-        report = replace(report, passes=move.passes(self.executor.width))
+        report = replace(report, passes=move.passes(executor.width))
         if self.root.store.documents_first:
             self._create(step, step.target)
-        moved = move.run(self.executor, shown.tick)
+        moved = move.run(executor, shown.tick)
         report = replace(report, how=moved.how, chunks=moved.chunks, nbytes=moved.nbytes)
         report = self._verified(move, _with_broken(report, move, moved.broken), shown)
         self._refuse_broken(step, report)
@@ -640,13 +643,21 @@ class _Work:
         if not self.task.verify:
             return report
         with shown.phase("comparing"):
-            compared = move.compare(self.executor, shown.tick)
+            compared = move.compare(self._executor_of(report.path), shown.tick)
         remarks = report.remarks
         if compared.why:
             remarks = (*remarks, f"verified by its stored bytes, as its elements cannot be read here: {compared.why}")
         if compared.broken:
             return _with_broken(report, move, compared.broken)
         return replace(report, verified=compared.how, remarks=remarks)
+
+    def _executor_of(self, path: str) -> Executor:
+        """Return what converts a node: workers do not see arrays that the source does not have."""
+        return Local() if path in self._added else self.executor
+
+    @cached_property
+    def _added(self) -> frozenset[str]:
+        return frozenset(step.path for step in self.plan.steps if step.is_added)
 
     def _move(self, step: Step) -> Move:
         if step.found is None or step.translation is None:

@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
+from omnizarr.api.creating import create_array
 from omnizarr.codecs import portable
 from omnizarr.codecs.contract import ChunkPolicy
-from omnizarr.errors import InvalidKeyError, NotRepresentableError, OmnizarrError, StoreLimitError, ValueTypeError
+from omnizarr.errors import (
+    ChunkError,
+    CodecError,
+    InvalidKeyError,
+    MetadataError,
+    NotRepresentableError,
+    OmnizarrError,
+    StoreLimitError,
+    UnknownExtensionError,
+    ValueTypeError,
+)
 from omnizarr.formats import conventions
 from omnizarr.formats.contract import Dialect
-from omnizarr.formats.conventions import Nodes
+from omnizarr.formats.conventions import Nodes, georeferencing
 from omnizarr.formats.keyspaces import Split
 from omnizarr.formats.spelling import same
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, grids
 from omnizarr.model import keys as chunk_keys
 from omnizarr.model.datatypes.strings import UTF32_BYTES
 from omnizarr.nodes import detection, stored
+from omnizarr.nodes.array import Array
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath
-from omnizarr.stores import verbs
+from omnizarr.stores import MemoryStore, verbs
 from omnizarr.stores.manifests.store import ManifestStore
 from omnizarr.tools.convert import files, journal
 from omnizarr.tools.convert.report import How, NodeReport
@@ -50,6 +65,8 @@ class Step:
         A group with consolidated metadata.
     files : tuple of str
         Keys below a group, of files that a convention keeps there.
+    is_added : bool
+        Whether the source does not have it: the convention that was asked for does.
     """
 
     path: str
@@ -59,6 +76,7 @@ class Step:
     remarks: tuple[str, ...] = ()
     has_copies: bool = False
     files: tuple[str, ...] = ()
+    is_added: bool = False
 
     @property
     def target(self) -> Metadata | None:
@@ -148,8 +166,16 @@ def plan(
     walked = list(whole.walk(whole.top(source), concurrency=source.where.store.features.concurrency))
     known = {node.path: node.found.metadata for node in walked if isinstance(node.found, Found)}
     nodes = Nodes(known, wishes)
+    added = dict(_added(nodes, walked)) if georeferencing.NAME in nodes.wishes else {}
+    if added:
+        more = {path: found.metadata for path, found in added.items()}
+        nodes = Nodes({**known, **more}, wishes, nodes.memos)
+        walked += [Node(path, found) for path, found in added.items()]
     is_alone = isinstance(source.metadata, ArrayMetadata)
     steps = [step_of(node, nodes, dialect, options, is_alone=is_alone, in_place=in_place) for node in walked]
+    steps = [
+        replace(step, is_added=True, remarks=(*step.remarks, _ADDED)) if step.path in added else step for step in steps
+    ]
     if source.where.store.exists(source.where.prefix + journal.KEY):
         what, why = "arrays that do not exist yet", "the source is itself a conversion that was not finished"
         steps[0] = replace(steps[0], losses=(Loss("", "", what, f"{why}: resume that first"), *steps[0].losses))
@@ -159,6 +185,29 @@ def plan(
         steps[0] = replace(steps[0], remarks=(f"the source cannot be listed: {whole.remark}", *steps[0].remarks))
     made = Plan(source, dialect, options, tuple(_without_empty_groups(steps, dialect)))
     return made if in_place else _with_files(made)
+
+
+def _added(nodes: Nodes, walked: Iterable[Node]) -> Iterator[tuple[str, Found[Metadata]]]:
+    """Yield the arrays that a convention wants beside those of the source, by path."""
+    there = {node.path: node.found for node in walked if isinstance(node.found, Found)}
+    for path in georeferencing.needed(nodes):
+        found = there[path]
+        values = None
+        if isinstance(found.metadata, ArrayMetadata) and found.metadata.shape[0] <= _LONGEST_LINE:
+            with suppress(ChunkError, CodecError, MetadataError, UnknownExtensionError):
+                values = np.asarray(Array(found.where, found.metadata)[...])
+        georeferencing.give(nodes, path, values)
+    store = MemoryStore({})
+    for made in georeferencing.additions(nodes):
+        keywords: dict[str, Any] = {"dimension_names": made.names, "attributes": made.attributes, "zarr_format": 3}
+        place = StorePath(store, made.path)
+        create_array(place, data=made.values, chunks=made.values.shape, **keywords)
+        yield made.path, detection.open_node(place)
+
+
+_ADDED: Final = "the source does not have it: the convention needs it"
+_LONGEST_LINE: Final = 2**24
+"""Coordinates that are read, at most."""
 
 
 def _of_file(where: StorePath) -> Iterator[Loss]:

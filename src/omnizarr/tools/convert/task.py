@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from omnizarr.errors import Wording
+from omnizarr.formats.conventions import georeferencing
 from omnizarr.settings import config as settings
 from omnizarr.support import amounts
 from omnizarr.support.progress import Progress
 from omnizarr.tools.translate.coding import KEEP, PORTABLE, Encoding
+
+CONVENTIONS: Final = ("nz", *georeferencing.FORMS)
+"""Conventions that can be written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +68,19 @@ class Task:
     @property
     def wishes(self) -> dict[str, str]:
         """Versions that conventions shall become, by their names."""
-        wanted = {"ome-zarr": self.ome_version, **({} if self.convention is None else {self.convention: "1.0"})}
+        of_convention = {georeferencing.NAME: self.convention} if self.is_of_maps else {self.convention or "": "1.0"}
+        wanted = {"ome-zarr": self.ome_version, **(of_convention if self.convention else {})}
         return {name: version for name, version in wanted.items() if version is not None}
+
+    @property
+    def is_of_maps(self) -> bool:
+        """Whether the convention says where arrays lie."""
+        return self.convention in georeferencing.FORMS
+
+    @property
+    def is_of_v3(self) -> bool:
+        """Whether the convention is for Zarr v3 alone."""
+        return self.convention in ("nz", georeferencing.GEOZARR)
 
     @property
     def only_plans(self) -> bool:
@@ -110,8 +125,9 @@ class Task:
             )
         if self.resume and self.in_place:
             raise ValueError("in place there is nothing to resume: convert again")
-        if self.convention not in (None, "nz"):
-            raise ValueError(Wording("{convention}: expected nz, for NZ-1.0", convention=self.convention))
+        if self.convention is not None and self.convention not in CONVENTIONS:
+            known = ", ".join(CONVENTIONS)
+            raise ValueError(Wording(f"{{convention}}: expected one of {known}", convention=self.convention))
         if self.convention is not None and self.in_place:
             raise ValueError("in place, only the format of Zarr changes: no convention can be given")
         if self.ome_version not in (None, "0.5", "0.6"):

@@ -16,7 +16,7 @@ import numpy as np
 
 from omnizarr.api.creating import create_array
 from omnizarr.errors import MetadataError, NotRepresentableError, OmnizarrError, Remedy
-from omnizarr.formats.conventions import gdal, georeference, presentation
+from omnizarr.formats.conventions import gdal, georeference, presentation, projections
 from omnizarr.formats.conventions.registered import cf, multiscales, proj, records, spatial
 from omnizarr.formats.conventions.registered.proj import Crs
 from omnizarr.formats.conventions.registered.spatial import Affine
@@ -28,8 +28,6 @@ from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.showing.around import Around
 from omnizarr.tools.pyramid.images import Axis, Image, Level, without_group
 
-_MAPPING: Final = "spatial_ref"
-"""The usual name of a grid mapping."""
 _MOST_COORDINATES: Final = 2**24
 _REGULAR: Final = 0.01
 """How many steps a coordinate may be off its place: coordinates are often stored as float32."""
@@ -141,7 +139,7 @@ class Map(Image):
             return kept
         kept |= {} if gdal.CRS in kept else gdal.attributes(self.crs)
         if self.name and self.mapping and cf.GRID_MAPPING not in kept:
-            kept[cf.GRID_MAPPING] = _MAPPING
+            kept[cf.GRID_MAPPING] = projections.MAPPING
         return kept
 
     def accompany(self, levels: Sequence[Level]) -> None:
@@ -154,7 +152,7 @@ class Map(Image):
         for name, value in self.of_level(full.attrs.asdict()).items():
             if name not in full.attrs:
                 full.attrs[name] = value
-        mapping = str(full.attrs.get(cf.GRID_MAPPING, _MAPPING)).split(":")[0].strip()
+        mapping = str(full.attrs.get(cf.GRID_MAPPING, projections.MAPPING)).split(":")[0].strip()
         for level in levels:
             group = self.group.where / self.asset_of(level)
             transform = self.transform_of(level)
@@ -163,7 +161,7 @@ class Map(Image):
                 for axis, start, step in ((at_y, transform.f, transform.e), (at_x, transform.c, transform.a)):
                     values = start + step * (np.arange(level.shape[axis]) + half)
                     known = self.said_of_axes.get(self.names[axis], {})
-                    said = {**_of_axis(self.crs, "Y" if axis == at_y else "X"), **known}
+                    said = {**projections.of_axis(self.crs, "Y" if axis == at_y else "X"), **known}
                     _write(group, self.names[axis], values, (self.names[axis],), said)
             if self.mapping and mapping and "/" not in mapping:
                 six = " ".join(map(repr, transform.of_gdal()))
@@ -197,16 +195,6 @@ def _written(crs: Crs | None) -> dict[str, Any]:
     said = {} if crs is None else crs.attributes()
     form = next((key for key in (proj.CODE, proj.WKT, proj.PROJJSON) if key in said), None)
     return {} if form is None else {form: thawed(said[form])}
-
-
-def _of_axis(crs: Crs | None, axis: str) -> dict[str, Any]:
-    """Return the attributes of CF for a coordinate of which nothing else is known."""
-    wkt = ((crs.wkt if crs is not None else None) or "").lstrip().upper()
-    if wkt.startswith("GEOG"):
-        name, unit = ("latitude", "degrees_north") if axis == "Y" else ("longitude", "degrees_east")
-        return {"axis": axis, "standard_name": name, "units": unit}
-    is_projected = wkt.startswith("PROJ")
-    return {"axis": axis, **({"standard_name": f"projection_{axis.lower()}_coordinate"} if is_projected else {})}
 
 
 # -- finding out -------------------------------------------------------------------------------------------------------
@@ -335,7 +323,7 @@ def _map(found: Found[ArrayMetadata], group: Found[GroupMetadata], path: str, na
     mapping = georeference.grid_mapping(where.path, array, nodes)
     crs = _system(place.crs if place is not None else None, mapping, where)
     if mapping is None and crs is not None and crs.wkt is not None:
-        mapping = {cf.CRS_WKT: crs.wkt, _MAPPING: crs.wkt}
+        mapping = projections.as_mapping(crs).attributes
     steps = [1.0] * len(own)
     starts = [0.0] * len(own)
     if transform.is_straight:
@@ -404,11 +392,13 @@ def _system(crs: Crs | None, mapping: Mapping[str, Any] | None, where: StorePath
     try:
         if known is not None:
             given = crs.code or crs.identifier or crs.projjson or crs.wkt
-            system = known.from_cf(dict(mapping or {})) if given is None else known.from_user_input(thawed(given))
+            system = known.from_user_input(thawed(_wkt_of(crs, mapping, where) if given is None else given))
             code = crs.code or crs.identifier
             if code is None and (authority := system.to_authority(min_confidence=100)) is not None:
                 code = ":".join(authority)
             return Crs(code=code, wkt=system.to_wkt())
+    except NotRepresentableError:
+        raise
     except Exception as error:
         raise _unknown(crs, where, str(error)) from error
     if crs.wkt is not None and crs.identifier is None and crs.code is None and crs.wkt[:6] in ("PROJCS", "GEOGCS"):
@@ -416,6 +406,14 @@ def _system(crs: Crs | None, mapping: Mapping[str, Any] | None, where: StorePath
     if crs.code or crs.wkt or crs.projjson:
         return crs if crs.code is not None else crs._replace(code=crs.identifier)
     raise _unknown(crs, where, crs.label)
+
+
+def _wkt_of(crs: Crs, mapping: Mapping[str, Any] | None, where: StorePath) -> str:
+    """Return the text of a system that attributes of CF say. Raises NotRepresentableError if they do not say all."""
+    exact = projections.as_proj(crs, mapping)
+    if not exact.attributes:
+        raise _unknown(crs, where, exact.why)
+    return str(exact.attributes[proj.WKT])
 
 
 def _unknown(crs: Crs, where: StorePath, why: str) -> OmnizarrError:
