@@ -6,7 +6,7 @@ A convention is a frozen value of pure functions. They see only metadata in the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -29,7 +29,7 @@ class Nodes(Mapping[str, Metadata]):
         memos: dict[tuple[str, str], Any] | None = None,
     ) -> None:
         self._nodes = nodes
-        self._arrays: dict[str, dict[str, ArrayMetadata]] | None = None
+        self._arrays: dict[str, list[str]] | None = None
         self.wishes: Mapping[str, str] = wishes or {}
         self.memos: dict[tuple[str, str], Any] = {} if memos is None else memos
         self._told: dict[tuple[str, Callable[[ArrayMetadata], bool]], bool] = {}
@@ -56,15 +56,37 @@ class Nodes(Mapping[str, Metadata]):
     def _beside(self, path: str) -> Iterable[ArrayMetadata]:
         return self.arrays_in(path.rpartition("/")[0]).values()
 
-    def arrays_in(self, group: str) -> dict[str, ArrayMetadata]:
+    def arrays_in(self, group: str) -> Mapping[str, ArrayMetadata]:
         """Return the arrays directly below a group, by name; a root that is an array counts as one."""
         if self._arrays is None:
             self._arrays = {}
             for at, node in self._nodes.items():
                 if isinstance(node, ArrayMetadata):
-                    above, _, name = at.rpartition("/")
-                    self._arrays.setdefault(above, {})[name] = node
-        return self._arrays.get(group, {})
+                    self._arrays.setdefault(at.rpartition("/")[0], []).append(at)
+        return _ArraysIn(group, self._nodes, self._arrays.get(group, ()))
+
+
+class _ArraysIn(Mapping[str, ArrayMetadata]):
+    """The arrays of a group by name, each taken from all nodes when it is asked for."""
+
+    __slots__ = ("_group", "_nodes", "_paths")
+
+    def __init__(self, group: str, nodes: Mapping[str, Metadata], paths: Sequence[str]) -> None:
+        self._group = group
+        self._nodes = nodes
+        self._paths = paths
+
+    def __getitem__(self, name: str) -> ArrayMetadata:
+        node = self._nodes.get(f"{self._group}/{name}" if self._group else name)
+        if not isinstance(node, ArrayMetadata) or "/" in name:
+            raise KeyError(name)
+        return node
+
+    def __iter__(self) -> Iterator[str]:
+        return (path.rpartition("/")[2] for path in self._paths)
+
+    def __len__(self) -> int:
+        return len(self._paths)
 
 
 class Carried(NamedTuple):

@@ -256,7 +256,7 @@ class _Looked(Nodes):
     def __bool__(self) -> bool:
         return True  # known without counting them
 
-    def arrays_in(self, group: str) -> dict[str, ArrayMetadata]:
+    def arrays_in(self, group: str) -> Mapping[str, ArrayMetadata]:
         """Return the arrays directly below a group, by name; none if it cannot be looked at."""
         above = self._shown.look(group)
         below = () if above is None else self._shown.source.below(above.node)

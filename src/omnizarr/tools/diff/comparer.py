@@ -74,11 +74,13 @@ def run(
         if values:
             work.compare_files()
     counted = (*work.differences, *work.storage) if storage else tuple(work.differences)
-    order = {path: number for number, path in enumerate([*one.nodes, *other.nodes])}
+    if storage:
+        order = {path: number for number, path in enumerate([*one.nodes, *other.nodes])}
+        counted = tuple(sorted(counted, key=lambda each: order[each.path]))
     return Diff(
         left=one.name,
         right=other.name,
-        differences=tuple(sorted(counted, key=lambda each: order[each.path])) if storage else counted,
+        differences=counted,
         storage=tuple(work.storage),
         problems=tuple(work.problems),
         nodes=work.nodes,
@@ -121,13 +123,12 @@ class _Comparison:
 
     def compare(self, progress: Progress, *, values: bool) -> None:
         """Compare all nodes; the elements of arrays only if `values`."""
-        paths = dict.fromkeys((*self.left.nodes, *self.right.nodes))
-        pairs: list[_Nodes] = [(path, self.left.nodes.get(path), self.right.nodes.get(path)) for path in paths]
-        sizes = {pair[0]: _nbytes(pair) if values else 0 for pair in pairs}
-        with Tracker(progress, "comparing", sum(sizes.values())) as shown:
+        sizes = [self._nbytes(path) if values else 0 for path in self._paths()]
+        with Tracker(progress, "comparing", sum(sizes)) as shown:
+            next_size = iter(sizes).__next__
 
             def begin(pair: _Nodes) -> Tick:
-                shown.begin(sizes[pair[0]], pair[0])
+                shown.begin(next_size(), pair[0])
                 return shown.tick
 
             def compare(pair: _Nodes, effort: Effort, tick: Tick) -> Unequal | str | None:
@@ -136,12 +137,28 @@ class _Comparison:
 
             store = self.left.top.where.store
             for (path, one, other), found in worked_on(
-                pairs, compare, _chunks_of, self.effort, self.executor, store, begin, QUIET
+                self._pairs(), compare, _chunks_of, self.effort, self.executor, store, begin, QUIET
             ):
                 if one is None or other is None:
                     self._enter_single(path, one, other)
                 else:
                     self._compare_nodes(path, one, other, found, values=values)
+
+    def _pairs(self) -> Iterator[_Nodes]:
+        """Yield the nodes of both sides by path, each made when it is its turn."""
+        return ((path, self.left.nodes.get(path), self.right.nodes.get(path)) for path in self._paths())
+
+    def _paths(self) -> Iterator[str]:
+        yield from self.left.nodes
+        yield from (path for path in self.right.nodes if path not in self.left.nodes)
+
+    def _nbytes(self, path: str) -> int:
+        """Return the bytes of the elements of an array that is compared element by element; 0 for any other node."""
+        if not all(path in side.nodes and side.nodes.is_array(path) for side in (self.left, self.right)):
+            return 0
+        left, right = self.left.nodes.array(path), self.right.nodes.array(path)
+        is_pair = left.metadata.shape == right.metadata.shape
+        return Elements(left.where, left.metadata, Effort()).values_bytes() if is_pair else 0
 
     def compare_files(self) -> None:
         """Compare files that are not Zarr, without those of operating systems; of a store that lists none, by name."""
@@ -253,11 +270,6 @@ class _Comparison:
             first = tuple(part.start for part in laid.regions.box(visits.gap))
             total.add(fills_differ._replace(differing=size - visits.elements, first=first))
         return total.result(size)
-
-
-def _nbytes(pair: _Nodes) -> int:
-    arrays = _arrays_of(pair)
-    return Elements(arrays[0].where, arrays[0].metadata, Effort()).values_bytes() if arrays else 0
 
 
 def _arrays_of(pair: _Nodes) -> list[Found[ArrayMetadata]]:

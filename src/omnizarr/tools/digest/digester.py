@@ -30,7 +30,7 @@ from omnizarr.tools.digest.report import Digest, NodeDigest
 from omnizarr.tools.digest.serializing import canonical_json, serialized
 from omnizarr.tools.streaming.chunks import Chunks, box_of, part_of
 from omnizarr.tools.streaming.executors import Executor, Question, executor
-from omnizarr.tools.streaming.nodes import Hierarchy, Node, documents_of, hierarchy, metadata_of
+from omnizarr.tools.streaming.nodes import Hierarchy, Node, NodesBelow, documents_of, hierarchy, metadata_of
 from omnizarr.tools.streaming.regions import Box
 from omnizarr.tools.streaming.several import QUIET, worked_on
 from omnizarr.tools.streaming.walking import Effort, Elements, Walk, chunks_of, walk
@@ -67,11 +67,12 @@ def of_hierarchy(found: Hierarchy, algorithm: str, effort: Effort, workers: Exec
     """Return the digests of all nodes. Raises the error of the first that cannot be read."""
     digests: dict[str, NodeDigest] = {}
     members: dict[str, dict[str, str]] = {}
-    sizes = {at: _nbytes(node, effort) for at, node in found.nodes.items()}
-    with Tracker(progress, "digesting", sum(sizes.values())) as shown:
+    sizes = [_nbytes(found.nodes, at, effort) for at in reversed(found.nodes)]  # members before their group
+    with Tracker(progress, "digesting", sum(sizes)) as shown:
+        next_size = iter(sizes).__next__
 
         def begin(at: str) -> Tick:
-            shown.begin(sizes[at], at)
+            shown.begin(next_size(), at)
             return shown.tick
 
         def hashed(at: str, effort: Effort, tick: Tick) -> bytes:
@@ -81,8 +82,7 @@ def of_hierarchy(found: Hierarchy, algorithm: str, effort: Effort, workers: Exec
             return chunks_in(found.nodes[at])
 
         store = found.top.where.store
-        order = reversed(found.nodes)  # members before their group
-        for at, values in worked_on(order, hashed, arrays, effort, workers, store, begin, QUIET):
+        for at, values in worked_on(reversed(found.nodes), hashed, arrays, effort, workers, store, begin, QUIET):
             node = found.nodes[at]
             digest = of_node(node, members.pop(at, {}), algorithm, values)
             digests[at] = NodeDigest(
@@ -132,8 +132,11 @@ def summed(algorithm: str, document: Mapping[str, Any]) -> str:
     return hashing(algorithm)(f"{TAG}\n".encode() + canonical_json(document)).hex()
 
 
-def _nbytes(node: Node, effort: Effort) -> int:
-    return 0 if node.array is None else Elements(node.array.where, node.array.metadata, effort).values_bytes()
+def _nbytes(nodes: NodesBelow, path: str, effort: Effort) -> int:
+    if not nodes.is_array(path):
+        return 0
+    array = nodes.array(path)
+    return Elements(array.where, array.metadata, effort).values_bytes()
 
 
 # Elements

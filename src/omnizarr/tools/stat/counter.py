@@ -23,7 +23,7 @@ from omnizarr.tools.stat.report import ArrayStat, Stat, Statistics
 from omnizarr.tools.streaming.chunks import Chunks, box_of
 from omnizarr.tools.streaming.equality import is_small
 from omnizarr.tools.streaming.executors import Executor, Question, executor
-from omnizarr.tools.streaming.nodes import documents_of, hierarchy, type_name
+from omnizarr.tools.streaming.nodes import NodesBelow, documents_of, hierarchy, type_name
 from omnizarr.tools.streaming.several import QUIET, worked_on
 from omnizarr.tools.streaming.walking import BlocksToVisit, Effort, Elements, Walk, chunks_of, walk
 
@@ -47,26 +47,30 @@ def run(
     with ExitStack() as opened:
         found = hierarchy(opened, store, path, zarr_format, storage_options)
         workers = opened.enter_context(executor(scheduler))
-        problems = [(at, str(node.error)) for at, node in found.nodes.items() if node.error is not None]
-        arrays = {at: node.array for at, node in found.nodes.items() if node.array is not None}
-        sizes = {at: Elements(each.where, each.metadata, effort).values_bytes() for at, each in arrays.items()}
+        problems = [(at, str(error)) for at, error in found.nodes.errors.items()]
+        arrays = [at for at in found.nodes if found.nodes.is_array(at)]
+        sizes = [_elements(found.nodes, at, effort).values_bytes() for at in arrays]
         stats = []
-        with Tracker(progress, "reading", sum(sizes.values())) as shown:
+        with Tracker(progress, "reading", sum(sizes)) as shown:
+            next_size = iter(sizes).__next__
 
             def begin(at: str) -> Tick:
-                shown.begin(sizes[at], at)
+                shown.begin(next_size(), at)
                 return shown.tick
 
             def count(at: str, effort: Effort, tick: Tick) -> ArrayStat | str:
                 try:
-                    return _of_array(at, arrays[at], workers, effort, tick, skip_fill=skip_fill, decoded=decoded)
+                    return _of_array(
+                        at, found.nodes.array(at), workers, effort, tick, skip_fill=skip_fill, decoded=decoded
+                    )
                 except (StoreError, SchedulerError):
                     raise
                 except (OmnizarrError, MemoryError) as error:
                     return str(error)
 
             def chunks(at: str) -> list[Chunks]:
-                return [Chunks.of(arrays[at].where, arrays[at].metadata)]
+                array = found.nodes.array(at)
+                return [Chunks.of(array.where, array.metadata)]
 
             store = found.top.where.store
             for at, each in worked_on(arrays, count, chunks, effort, workers, store, begin, QUIET):
@@ -75,6 +79,11 @@ def run(
                 else:
                     stats.append(each)
     return Stat(tuple(stats), tuple(problems))
+
+
+def _elements(nodes: NodesBelow, path: str, effort: Effort) -> Elements:
+    array = nodes.array(path)
+    return Elements(array.where, array.metadata, effort)
 
 
 def _of_array(

@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
@@ -21,12 +21,13 @@ from omnizarr.api.opening import locate
 from omnizarr.errors import OmnizarrError
 from omnizarr.formats import conventions, dialect_named
 from omnizarr.formats.conventions import Nodes
-from omnizarr.model import JSON, ArrayMetadata, Metadata, datatypes, thawed
+from omnizarr.model import JSON, ArrayMetadata, Metadata, Named, datatypes, thawed
 from omnizarr.model.datatypes import DataType
 from omnizarr.model.datatypes.optional import NAME as OPTIONAL
 from omnizarr.model.datatypes.optional import Optional
 from omnizarr.nodes import detection
 from omnizarr.nodes.detection import Found
+from omnizarr.nodes.kept import KeptNodes
 from omnizarr.nodes.location import StorePath, dialect_of
 from omnizarr.stores import pool
 from omnizarr.tools.convert.sources import Source
@@ -34,6 +35,9 @@ from omnizarr.tools.streaming.equality import is_small
 
 _CANONICAL: Final = "v3"
 """The format with members for what other formats express by conventions."""
+_BATCH: Final = 256
+_MADE: Final = 256
+"""Nodes that are kept as they were made, for the next question about them."""
 _PLAIN: Final = {"variable_length_utf8": "string", "variable_length_bytes": "bytes"}
 
 
@@ -112,7 +116,7 @@ class Hierarchy(NamedTuple):
 
     name: str
     top: Found[Metadata]
-    nodes: dict[str, Node]
+    nodes: NodesBelow
 
 
 def hierarchy(opened: ExitStack, store: Any, path: str | None, zarr_format: Any, options: Any) -> Hierarchy:
@@ -146,33 +150,148 @@ def _located(opened: ExitStack, store: Any, path: str | None, options: Any) -> S
 def _read(where: StorePath, name: str, zarr_format: Any = None) -> Hierarchy:
     top = detection.open_node(where, zarr_format)
     source = Source(top)
-    walked = list(source.walk(source.top(top), concurrency=where.store.features.concurrency))
-    found = {each.path: each.found for each in walked}
+    nodes = NodesBelow(top.where)
+    for each in source.walk(source.top(top), concurrency=where.store.features.concurrency):
+        nodes.add(each.path, each.found)
     source.check_is_whole()
-    nodes = Nodes({at: each.metadata for at, each in found.items() if isinstance(each, Found)})
-    workers = where.store.features.concurrency if _have_other_keys(nodes) else 1
-    read = dict(pool.gather(lambda item: _node(*item, nodes), found.items(), workers))
-    return Hierarchy(name, top, {at: read[position] for position, at in enumerate(found)})
+    nodes.end()
+    return Hierarchy(name, top, nodes)
 
 
-def _have_other_keys(nodes: Nodes) -> bool:
+class NodesBelow(Mapping[str, Node]):
+    """The nodes of a hierarchy, each made when it is asked for: there may be many.
+
+    Parameters
+    ----------
+    where : StorePath
+        The topmost.
+    """
+
+    def __init__(self, where: StorePath) -> None:
+        self._where = where
+        self._read = KeptNodes()
+        self.errors: dict[str, OmnizarrError] = {}
+        """Why some cannot be read, by path."""
+        self._paths: dict[str, None] | None = None
+        """All in their order, if some of them cannot be read."""
+        self._elsewhere: dict[str, StorePath] = {}
+        """Places that do not follow from the path."""
+        self._open: list[tuple[str, Found[ArrayMetadata]]] = []
+        """The last arrays whose documents do not say which keys their chunks have."""
+        self._keys: dict[str, Named] = {}
+        """How the chunk keys of those are made that differ from what is usual."""
+        self._all = Nodes(self._read)
+        self._made: list[Node | None] = [None] * _MADE
+
+    def add(self, path: str, found: Found[Metadata] | OmnizarrError) -> None:
+        """Add a node, or the error that says why it cannot be read."""
+        if isinstance(found, OmnizarrError):
+            if self._paths is None:
+                self._paths = dict.fromkeys(self._read)
+            self.errors[path] = found
+        else:
+            self._read.add(path, found.metadata)
+            expected = self._expected(path)
+            if found.where != expected or found.where.home != expected.home:
+                self._elsewhere[path] = found.where
+            if isinstance(found.metadata, ArrayMetadata) and _has_other_keys(found.metadata):
+                self._open.append((path, Found(found.where, replace(found.metadata, attributes={}))))
+                if len(self._open) >= _BATCH:
+                    self.end()
+        if self._paths is not None:
+            self._paths[path] = None
+
+    def _expected(self, path: str) -> StorePath:
+        return self._where.at(f"{self._where.prefix}{path}") if path else self._where
+
+    def end(self) -> None:
+        """Ask the store which keys the chunks of the last arrays have, if their documents leave that open."""
+        open_ones, self._open = self._open, []
+        workers = self._where.store.features.concurrency
+        for path, encoding in pool.results(_keys_in_use, open_ones, workers):
+            if encoding is not None:
+                self._keys[path] = encoding
+
+    def __getitem__(self, path: str) -> Node:
+        slot = hash(path) % _MADE
+        made = self._made[slot]
+        if made is None or made.path != path:
+            made = self._made[slot] = self._make(path)
+        return made
+
+    def _make(self, path: str) -> Node:
+        error = self.errors.get(path)
+        if error is not None:
+            return Node(path, error=error)
+        found = Found(self._place(path), self._read[path])
+        array = self.array(path) if self.is_array(path) else None
+        return Node(path, found, Meaning.of(path, self._all), array)
+
+    def _place(self, path: str) -> StorePath:
+        return self._elsewhere.get(path) or self._expected(path)
+
+    def is_array(self, path: str) -> bool:
+        """Return whether a node is an array that can be read."""
+        return path not in self.errors and self._read.is_array(path)
+
+    def array(self, path: str) -> Found[ArrayMetadata]:
+        """Return an array, with the chunk keys that its writer used."""
+        metadata = cast("ArrayMetadata", self._read[path])
+        keys = self._keys.get(path)
+        return Found(self._place(path), metadata if keys is None else replace(metadata, chunk_key_encoding=keys))
+
+    def __contains__(self, path: object) -> bool:
+        return path in self._read or path in self.errors
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._read if self._paths is None else self._paths)
+
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(self._read if self._paths is None else self._paths)
+
+    def __len__(self) -> int:
+        return len(self._read) + len(self.errors)
+
+    @property
+    def metadata(self) -> Mapping[str, Metadata | None]:
+        """The metadata of each; None for those that cannot be read."""
+        return self._read if self._paths is None else _MetadataOf(self)
+
+    def read(self, path: str) -> Metadata | None:
+        """Return the metadata of one; None if it cannot be read."""
+        return None if path in self.errors else self._read[path]
+
+
+def _has_other_keys(metadata: ArrayMetadata) -> bool:
     """Return whether the store is asked which keys the chunks of an array have."""
-    arrays = (each for each in nodes.values() if isinstance(each, ArrayMetadata))
-    return any(dialect_named(each.dialect).other_keys(each) for each in arrays)
+    return bool(dialect_named(metadata.dialect).other_keys(metadata))
 
 
-def metadata_of(hierarchy: Hierarchy) -> dict[str, Metadata | None]:
+def _keys_in_use(item: tuple[str, Found[ArrayMetadata]]) -> tuple[str, Named | None]:
+    path, found = item
+    metadata = detection.with_keys_in_use(found.where, found.metadata)
+    return path, None if metadata is found.metadata else metadata.chunk_key_encoding
+
+
+class _MetadataOf(Mapping[str, Metadata | None]):
+    """The metadata of nodes, of which some cannot be read."""
+
+    def __init__(self, nodes: NodesBelow) -> None:
+        self._nodes = nodes
+
+    def __getitem__(self, path: str) -> Metadata | None:
+        return self._nodes.read(path)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._nodes)
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+
+def metadata_of(hierarchy: Hierarchy) -> Mapping[str, Metadata | None]:
     """Return the metadata of all nodes by path; None for those that cannot be read."""
-    return {path: None if node.found is None else node.found.metadata for path, node in hierarchy.nodes.items()}
-
-
-def _node(path: str, found: Found[Metadata] | OmnizarrError, nodes: Nodes) -> Node:
-    if isinstance(found, OmnizarrError):
-        return Node(path, error=found)
-    array = None
-    if isinstance(found.metadata, ArrayMetadata):
-        array = Found(found.where, detection.with_keys_in_use(found.where, found.metadata))
-    return Node(path, found, Meaning.of(path, nodes), array)
+    return hierarchy.nodes.metadata
 
 
 def shown(given: Any, path: str | None, where: StorePath) -> str:

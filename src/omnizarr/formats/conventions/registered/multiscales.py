@@ -88,7 +88,7 @@ def level_of(path: str, nodes: Nodes) -> Level | None:
     return None
 
 
-def arrays(group: str, entry: object, nodes: Nodes) -> dict[str, ArrayMetadata]:
+def arrays(group: str, entry: object, nodes: Nodes) -> Mapping[str, ArrayMetadata]:
     """Return the arrays of a resolution: by the name in its group, or by "" the array that it is."""
     asset = asset_of(entry)
     if asset is None:
