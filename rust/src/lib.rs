@@ -31,6 +31,7 @@ pub mod numbers;
 pub mod plan;
 
 pub mod convert;
+pub mod samples;
 pub mod scatter;
 pub mod threads;
 

@@ -37,6 +37,7 @@ mod json;
 mod manifests;
 #[cfg(feature = "remote")]
 mod objects;
+mod samples;
 #[cfg(unix)]
 mod small;
 
@@ -1427,6 +1428,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     {
         module.add_class::<far::PyClient>()?;
         module.add_class::<far::PyBatch>()?;
+        module.add_class::<far::PyIndexes>()?;
         module.add_class::<objects::Objects>()?;
         module.add_class::<objects::Pages>()?;
         module.add("RequestError", module.py().get_type::<objects::RequestError>())?;
@@ -1449,6 +1451,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(buffers::decode, module)?)?;
     module.add_function(wrap_pyfunction!(buffers::decode_into, module)?)?;
     module.add_function(wrap_pyfunction!(buffers::lookup3, module)?)?;
+    module.add_function(wrap_pyfunction!(samples::place_samples, module)?)?;
     module.add_function(wrap_pyfunction!(buffers::split, module)?)?;
     module.add_function(wrap_pyfunction!(buffers::join, module)?)?;
     module.add_function(wrap_pyfunction!(json::is_plain_json, module)?)?;

@@ -582,9 +582,14 @@ def on_server(tmp_path):
         yield put
 
 
-@pytest.mark.skipif(engines.module() is None or engines.is_refused(), reason="the reference engine fetches each chunk")
-@pytest.mark.parametrize(("shuffle", "most"), [("full", 5), ("blocks", 5), (None, 3)])
-def test_chunks_of_a_shard_on_a_server_are_fetched_together(on_server, shuffle, most):
+needs_kept_indexes = pytest.mark.skipif(
+    engines.module() is None or engines.is_refused(), reason="the reference engine asks for each chunk, and its index"
+)
+
+
+@needs_kept_indexes
+@pytest.mark.parametrize("shuffle", SHUFFLES)
+def test_a_shard_on_a_server_is_fetched_by_one_request(on_server, shuffle):
     values = np.arange(512 * 8, dtype="int32").reshape(512, 8)
     server, array = on_server(values, chunks=(4, 8), shards=(64, 8))
     loader = Loader({"x": array, "i": np.arange(512)}, batch=16, shuffle=shuffle, memory="1MB")
@@ -593,7 +598,55 @@ def test_chunks_of_a_shard_on_a_server_are_fetched_together(on_server, shuffle, 
     asked = [path for _, path, _ in server.requests() if "/c/" in path]
     assert sorted(np.concatenate([batch["i"] for batch in found]).tolist()) == list(range(512))
     assert loader.stats.reads == 128
-    assert len(asked) <= most * 8
+    assert len(asked) == len(set(asked)) == 8
+
+
+@needs_kept_indexes
+@pytest.mark.parametrize("shuffle", ["full", "blocks"])
+def test_with_little_memory_the_index_of_a_shard_is_asked_for_once(on_server, shuffle):
+    values = np.arange(256 * 256, dtype="int32").reshape(256, 256)
+    server, array = on_server(values, chunks=(4, 256), shards=(64, 256))
+    loader = Loader({"x": array, "i": np.arange(256)}, batch=16, shuffle=shuffle, memory="120kB")
+    server.requests()
+    for batch in loader:
+        assert (batch["x"] == values[batch["i"]]).all()
+    asked = [(path, headers.get("range", "")) for _, path, headers in server.requests() if "/c/" in path]
+    indexes = [path for path, part in asked if part.startswith("bytes=-")]
+    assert len(indexes) == len(set(indexes))
+    assert len(asked) - len(indexes) <= loader.stats.reads
+
+
+@needs_kept_indexes
+@pytest.mark.parametrize("has_tags", [True, False])
+def test_a_shard_that_changes_while_it_is_loaded_is_read_as_it_is_then(on_server, has_tags):
+    values = np.arange(512 * 8, dtype="int32").reshape(512, 8)
+    server, array = on_server(values, chunks=(4, 8), shards=(64, 8))
+    if not has_tags:
+        server.tag = lambda _: None
+    other = {}
+    omnizarr.create_array(other, data=values[::-1] + 7, chunks=(4, 8), shards=(64, 8))
+    loader = Loader({"x": array, "i": np.arange(512)}, batch=16, shuffle="full", memory="20kB")
+    for step, batch in enumerate(loader):
+        old, new = values[batch["i"]], (values[::-1] + 7)[batch["i"]]
+        assert ((batch["x"] == old) | (batch["x"] == new)).all()
+        if step == 10:
+            assert (batch["x"] == old).all()
+            server.values.update({f"/a.zarr/{key}": bytes(value) for key, value in other.items() if "c/" in key})
+    for batch in loader:
+        assert (batch["x"] == (values[::-1] + 7)[batch["i"]]).all()
+
+
+@needs_kept_indexes
+def test_chunks_that_appear_in_a_shard_are_found_by_later_epochs(on_server, tmp_path):
+    values = np.zeros((128, 8), dtype="int32")
+    values[:4] = 1
+    server, array = on_server(values, chunks=(4, 8), shards=(64, 8))
+    loader = Loader({"x": array}, batch=4, memory=2000)
+    assert sum(int(batch["x"].sum()) for batch in loader) == 32
+    later = {}
+    omnizarr.create_array(later, data=np.ones((128, 8), dtype="int32"), chunks=(4, 8), shards=(64, 8))
+    server.values.update({f"/a.zarr/{key}": bytes(value) for key, value in later.items() if "c/" in key})
+    assert sum(int(batch["x"].sum()) for batch in loader) == 128 * 8
 
 
 def test_chunks_that_no_sample_needs_are_not_fetched_with_others(on_server):

@@ -203,6 +203,15 @@ impl Shard {
         Ok(blocks.map_or_else(|| vec![bytes.clone()], |blocks| blocks.into_iter().map(within).collect()))
     }
 
+    /// Return the numbers of the chunks that a selection needs.
+    ///
+    /// # Errors
+    /// If the selection does not fit.
+    pub fn numbers(&self, selection: &Selection) -> Result<Vec<usize>> {
+        let plan = Plan::within(selection, &self.inner.layout.shape)?;
+        (0..plan.len()).map(|at| self.number_of(&plan.piece(at))).collect()
+    }
+
     fn number_of(&self, piece: &Piece) -> Result<usize> {
         let mut number = 0;
         for ((&at, &count), &stride) in piece.coords.iter().zip(&self.grid).zip(&self.strides) {

@@ -18,6 +18,7 @@ use crate::remote::batch::{Batch, Bell, Outcome};
 use crate::remote::change::Conditions;
 use crate::remote::client::{Client, Cloud, Retries, Setup};
 use crate::remote::failures::Answered;
+use crate::remote::indexes::Indexes;
 use crate::remote::job::Order;
 use crate::remote::located::Located;
 use crate::run::{Array, Failure, Verb};
@@ -142,6 +143,24 @@ impl Far {
     }
 }
 
+/// Indexes of shards that a reader keeps, of at most `limit` bytes.
+#[pyclass(frozen, name = "ShardIndexes", module = "omnizarr._native")]
+pub struct PyIndexes(Arc<Indexes>);
+
+#[pymethods]
+impl PyIndexes {
+    #[new]
+    fn new(limit: usize) -> Self {
+        Self(Arc::new(Indexes::new(limit)))
+    }
+
+    /// Bytes that they take.
+    #[getter]
+    fn nbytes(&self) -> usize {
+        self.0.nbytes()
+    }
+}
+
 fn order(array: &Arc<Array>, far: &Far, plan: Plan, memory: Memory) -> Order {
     Order {
         array: Arc::clone(array),
@@ -153,6 +172,7 @@ fn order(array: &Arc<Array>, far: &Far, plan: Plan, memory: Memory) -> Order {
         bytes_in_flight: far.bytes_in_flight,
         conditions: far.conditions,
         located: far.located.clone(),
+        indexes: None,
     }
 }
 
@@ -224,9 +244,11 @@ pub struct PyBatch {
 #[pymethods]
 impl PyBatch {
     /// Begin to read or, if `is_write`, to write. `requests`: an engine, pieces, and an array to be filled or stored;
-    /// `is_one`: the first failure ends all; `bell`: a socket to which a byte is written whenever something is done.
+    /// `is_one`: the first failure ends all; `bell`: a socket to which a byte is written whenever something is done;
+    /// `indexes`: where indexes of shards are kept.
     #[new]
-    #[pyo3(signature = (requests, concurrency=None, is_one=true, bell=None, is_write=false))]
+    #[pyo3(signature = (requests, concurrency=None, is_one=true, bell=None, is_write=false, indexes=None))]
+    #[allow(clippy::needless_pass_by_value)] // PyO3 hands over what it made
     fn new(
         py: Python<'_>,
         requests: Vec<Wanted<'_>>,
@@ -234,6 +256,7 @@ impl PyBatch {
         is_one: bool,
         bell: Option<i32>,
         is_write: bool,
+        indexes: Option<PyRef<'_, PyIndexes>>,
     ) -> PyResult<Self> {
         let verb = if is_write { Verb::Write } else { Verb::Read };
         let bell = bell.map(ringing).transpose()?;
@@ -244,7 +267,8 @@ impl PyBatch {
             let buffer = buffer_of(&array, verb)?;
             // SAFETY: the buffer is held until all is done.
             let memory = engine.converted(unsafe { memory_of(&buffer, &plan) }, verb)?;
-            orders.push(order(&engine.array, far, plan, memory));
+            let indexes = indexes.as_ref().map(|indexes| Arc::clone(&indexes.0));
+            orders.push(Order { indexes, ..order(&engine.array, far, plan, memory) });
             buffers.push(buffer);
             engines.push(engine.into());
         }

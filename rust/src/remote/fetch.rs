@@ -121,6 +121,16 @@ impl Place<'_> {
         }
     }
 
+    /// Fetch the value, with what the server said about it; return None if there is none.
+    ///
+    /// # Errors
+    /// If the store fails, or the value is too large.
+    pub async fn all(&self) -> Result<Option<Part>> {
+        let _permit = self.live.gate.pass().await;
+        let Some(result) = self.ask(None, None).await? else { return Ok(None) };
+        self.receive(result).await.map(Some)
+    }
+
     /// Fetch the first or the last `size` bytes of a value; return None if there is no value.
     ///
     /// # Errors

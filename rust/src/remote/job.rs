@@ -17,6 +17,7 @@ use crate::plan::{Piece, Plan};
 use crate::remote::change::Conditions;
 use crate::remote::client::{Client, Live};
 use crate::remote::fetch::Place;
+use crate::remote::indexes::Indexes;
 use crate::remote::located::{Located, bytes_of_request};
 use crate::run::{Array, Failure, Verb, is_uncut};
 use crate::scatter::Memory;
@@ -45,6 +46,8 @@ pub struct Order {
     pub conditions: Option<Conditions>,
     /// Where the chunks lie, if they are in files of another format.
     pub located: Option<Arc<Located>>,
+    /// Indexes of shards that were fetched before.
+    pub indexes: Option<Arc<Indexes>>,
 }
 
 /// An order that is being carried out.

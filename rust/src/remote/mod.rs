@@ -42,6 +42,7 @@ pub mod fetch;
 pub mod change;
 mod upload;
 
+pub mod indexes;
 pub mod job;
 pub mod located;
 

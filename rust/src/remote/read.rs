@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::cache::{Cache, Keep, LARGEST_SHARE, SMALLEST_SHARE};
+use crate::cache::{Cache, Chunks, Keep, LARGEST_SHARE, SMALLEST_SHARE};
 use crate::chain::Chain;
 use crate::chain::runs::Runs;
+use crate::chain::shard::Bytes as Whole;
 use crate::chain::shard::{Need, Shard};
 use crate::error::{Error, Kind, Result};
 use crate::plan::Coords;
@@ -14,6 +15,11 @@ use crate::remote::failures::Reason;
 use crate::remote::fetch::{HEAD, LEAST_IN_PARTS, Place};
 use crate::remote::flights::{Pilot, Seat, shared};
 use crate::remote::job::{Target, Tools};
+
+/// Shards of more bytes, decoded, are fetched in parts, which come side by side.
+const LARGEST_WHOLE: usize = 64 * 1024 * 1024;
+/// A shard of which at least one in this number of bytes is needed is fetched as a whole.
+const LEAST_SHARE: usize = 2;
 
 /// Fetch what the targets need of a chunk, and put it into place. All targets are pieces of the same chunk.
 pub(super) async fn read(tools: &Tools, targets: &[Target<'_>]) -> Result<()> {
@@ -181,26 +187,88 @@ impl Reading<'_> {
         tools.each(targets, |target, _| target.scatter(chain, &chunk, 0))
     }
 
-    /// Fetch the index of a shard, and then what the targets need.
+    /// Fetch what the targets need of a shard: the whole shard, or its index, if it is not known, and then parts.
     async fn shard(&self, shard: &Shard) -> Result<()> {
-        let Self { tools, targets, place, .. } = self;
         if shard.inner.as_shard().is_some() {
             return Err(Error::refused("a shard within a shard"));
         }
+        if let Some(index) = self.kept() {
+            match self.parts(shard, &index, true).await {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(error) if error.kind == Kind::Refused => {}
+                Err(error) => return Err(error),
+            }
+        } else if self.are_most() {
+            return self.all(shard).await;
+        }
         let Some(index) = self.index_of(shard).await? else { return self.fill_missing() };
-        // A chunk that several targets need is decoded once, unless each of them needs only a small part of it.
-        let decoded = (targets.len() > 1).then(|| Cache::new(usize::MAX));
-        let keep = decoded.as_ref().map(|chunks| Keep {
-            chunks,
-            place: Coords::new(),
-            stamp: [0; 5],
-            hold: None,
-            share: Some(SMALLEST_SHARE),
-        });
+        self.parts(shard, &index, false).await.map(|_| ())
+    }
+
+    /// The index of the shard, if it was fetched before.
+    fn kept(&self) -> Option<Arc<Index>> {
+        let Target { job, .. } = self.targets.first()?;
+        let array = &job.order.array;
+        job.order.indexes.as_ref()?.get(&job.live, &array.codecs, self.place.path.as_ref())
+    }
+
+    fn keep(&self, index: &Arc<Index>) {
+        let Some(Target { job, .. }) = self.targets.first() else { return };
+        if let Some(indexes) = &job.order.indexes {
+            indexes.put(&job.live, &job.order.array.codecs, self.place.path.as_ref(), index);
+        }
+    }
+
+    /// Whether readers who keep indexes need so much of the shard that it is fetched as a whole.
+    fn are_most(&self) -> bool {
+        let layout = &self.chain.layout;
+        let is_kept = self.targets.iter().any(|target| target.job.order.indexes.is_some());
+        if !is_kept || layout.nbytes > LARGEST_WHOLE {
+            return false;
+        }
+        let wanted = self.targets.iter().map(|target| target.piece.selection.len().saturating_mul(layout.item));
+        wanted.fold(0, usize::saturating_add) >= layout.nbytes / LEAST_SHARE
+    }
+
+    /// Fetch the whole shard.
+    async fn all(&self, shard: &Shard) -> Result<()> {
+        let Self { tools, targets, place, .. } = self;
+        let Some((data, meta)) = place.all().await? else { return self.fill_missing() };
+        let entries = tools.with_scratch(|scratch| shard.index_of(&Whole(&data), scratch))?;
+        self.keep(&Arc::new(Index { entries: entries.clone(), meta }));
+        let decoded = self.shared(shard)?;
+        let keep = decoded.as_ref().map(kept_in);
+        tools.each(targets, |target, scratch| {
+            let (selection, memory) = (&target.piece.selection, &target.job.order.memory);
+            shard.read(&Whole(&data), &entries, selection, memory, scratch, keep.as_ref())
+        })
+    }
+
+    /// Where chunks are kept that several targets need: each is decoded once, unless each of them needs only a small part
+    /// of it. None if there is no such chunk.
+    fn shared(&self, shard: &Shard) -> Result<Option<Chunks>> {
+        let mut numbers = Vec::new();
+        for target in self.targets {
+            numbers.extend(shard.numbers(&target.piece.selection)?);
+        }
+        numbers.sort_unstable();
+        Ok(numbers.windows(2).any(|pair| pair[0] == pair[1]).then(|| Cache::new(usize::MAX)))
+    }
+
+    /// Fetch what the targets need of a version of the shard. If nothing is there that they need and `must_be`, return
+    /// false: it may be there by now.
+    async fn parts(&self, shard: &Shard, index: &Index, must_be: bool) -> Result<bool> {
+        let Self { tools, targets, place, .. } = self;
+        let decoded = self.shared(shard)?;
+        let keep = decoded.as_ref().map(kept_in);
         let least = if names_version(&index.meta) { LEAST_IN_PARTS } else { usize::MAX };
         let mut needs = Vec::new();
         for target in *targets {
             needs.extend(shard.needs(&index.entries, &target.piece.selection, least, keep.as_ref())?);
+        }
+        if must_be && needs.is_empty() {
+            return Ok(false);
         }
         let first = needs.iter().map(|Need { bytes, runs }| match runs {
             Some(_) => bytes.start..bytes.end.min(bytes.start + HEAD as u64),
@@ -218,7 +286,8 @@ impl Reading<'_> {
         tools.each(targets, |target, scratch| {
             let (selection, memory) = (&target.piece.selection, &target.job.order.memory);
             shard.read(&parts, &index.entries, selection, memory, scratch, keep.as_ref())
-        })
+        })?;
+        Ok(true)
     }
 
     async fn index_of(&self, shard: &Shard) -> Result<Option<Arc<Index>>> {
@@ -229,6 +298,14 @@ impl Reading<'_> {
             let entries = self.tools.with_scratch(|scratch| shard.entries(&data, meta.size, scratch))?;
             Ok(Some(Arc::new(Index { entries, meta })))
         };
-        shared(&self.place.live.indexes, &self.name, fetch).await
+        let found = shared(&self.place.live.indexes, &self.name, fetch).await?;
+        if let Some(index) = &found {
+            self.keep(index);
+        }
+        Ok(found)
     }
+}
+
+fn kept_in(chunks: &Chunks) -> Keep<'_> {
+    Keep { chunks, place: Coords::new(), stamp: [0; 5], hold: None, share: Some(SMALLEST_SHARE) }
 }

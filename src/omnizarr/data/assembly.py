@@ -41,10 +41,13 @@ class Assembler:
         Bytes of cells that are read at a time while a step is put together, at least one cell.
     threads : int
         Threads that put steps together at the same time.
+    indexes : object, optional
+        Where indexes of shards are kept: see `fetching.read`.
     """
 
-    def __init__(self, fields: Sequence[Field], passing: int, threads: int) -> None:
+    def __init__(self, fields: Sequence[Field], passing: int, threads: int, indexes: Any = None) -> None:
         self._fields = fields
+        self._indexes = indexes
         largest = max((field.largest_cell for field in fields), default=0)
         self._passing = max(passing // threads, largest, 1)
         self._turn = threading.Semaphore(max(1, passing // self._passing))
@@ -59,7 +62,7 @@ class Assembler:
                 place = part.box_of(number)
                 cell.data = np.empty([each.stop - each.start for each in place], part.dtype)
                 boxes.append(Box(part.array, place, cell.data))
-            for at, error in _read(boxes):
+            for at, error in _read(boxes, self._indexes):
                 step.misses[at].error = error
         except Exception as error:  # noqa: BLE001 - the step that uses a cell raises it
             for cell in step.misses:
@@ -128,7 +131,7 @@ class Assembler:
     def _read_passing(
         self, field: Field, use: Use, passing: Sequence[_Passing], out: NDArray[Any], failed: Failed
     ) -> None:
-        errors = dict(_read([each.box for each in passing]))
+        errors = dict(_read([each.box for each in passing], self._indexes))
         for at, each in enumerate(passing):
             if at in errors:
                 _fail(field, use, each.position, errors[at], failed)
@@ -136,19 +139,19 @@ class Assembler:
                 scatter(field, use, each.position, out, each.box.out)
 
 
-def _read(boxes: Sequence[Box]) -> list[tuple[int, Exception]]:
+def _read(boxes: Sequence[Box], indexes: Any) -> list[tuple[int, Exception]]:
     """Read boxes together, and return those that cannot be read: if there is one, each is read alone to find out."""
     if not boxes:
         return []
     try:
-        fetching.read(boxes)
+        fetching.read(boxes, indexes)
     except Exception as error:  # noqa: BLE001 - readers of any kind
         if len(boxes) == 1:
             return [(0, error)]
         failed = []
         for at, box in enumerate(boxes):
             try:
-                fetching.read([box])
+                fetching.read([box], indexes)
             except Exception as of_box:  # noqa: BLE001
                 failed.append((at, of_box))
         return failed

@@ -27,8 +27,11 @@ class Box(NamedTuple):
     out: NDArray[Any]
 
 
-def read(boxes: Sequence[Box]) -> None:
-    """Fill the memory of all boxes. Raises the first error; memory that was not filled yet is unchanged."""
+def read(boxes: Sequence[Box], indexes: Any = None) -> None:
+    """Fill the memory of all boxes. Raises the first error; memory that was not filled yet is unchanged.
+
+    `indexes` is where indexes of shards are kept: the result of `omnizarr.engine.shard_indexes`.
+    """
     together: list[Prepared] = []
     far: list[Prepared] = []
     others: list[Callable[[], object]] = []
@@ -50,7 +53,7 @@ def read(boxes: Sequence[Box]) -> None:
     if together:
         _finish(together, engine.read_together, concurrency)
     if far:
-        _finish(far, engine.read_many, concurrency)
+        _finish(far, partial(engine.read_many, indexes=indexes), concurrency)
     if others:
         pool.run(_call, others, min(len(others), _workers(boxes, concurrency)), 1)
 

@@ -4,6 +4,10 @@ As the order of an epoch is known, a cell is kept if it is used again sooner tha
 replacement algorithms for a virtual-storage computer"). The plan looks some ten thousand uses ahead; what is used after
 that is as far away as can be.
 
+Of shards on another machine, a step reads what later steps need of them, too, as one request can fetch it with what the
+step itself needs: what is used before the memory that is free would be full, and in any case what the next few steps
+use.
+
 Memory is taken when a step is planned, so that it is never more than the limit, whatever threads do. A step that needs
 more cells than there is memory for has the rest of them *passing*: read when the step is put together, some at a time.
 """
@@ -14,6 +18,7 @@ import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from heapq import heapify, heappop, heappush
+from itertools import repeat
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -35,11 +40,17 @@ _AHEAD: Final = 2**16
 """Uses of cells that are looked ahead."""
 _AT_FIRST: Final = 2**10
 """The same for the first step, which should not wait."""
+_AT_FIRST_FAR: Final = 2**14
+"""The same if the first step can read what others need, which saves more than it takes."""
 _MOST_STEPS: Final = 1024
-_MOST_TOGETHER: Final = 2**23
-"""Bytes of a shard that are read before they are needed, because one request can fetch them with those that are."""
-_FREE_SHARE: Final = 2
-"""What is read before it is needed leaves this share of the memory free."""
+_MOST_TOGETHER: Final = 2**28
+"""Bytes that a step reads for later ones."""
+_SOON: Final = 4
+"""Steps for which what is read together may take the memory of what is used later than by them."""
+
+
+_NOWHERE: Final = repeat(-1)
+"""The shards of cells that are in none."""
 
 
 class StoppedError(Exception):
@@ -78,14 +89,16 @@ class Cell:
 class Use:
     """The cells that a step uses of one field, in order, and the samples in each."""
 
-    __slots__ = ("bounds", "cells", "samples", "starts")
+    __slots__ = ("bounds", "cells", "samples", "shards", "starts")
 
     def __init__(self, field: Field, batch: Batch) -> None:
         found = field.uses(batch.indexes, batch.epoch)
         order = np.argsort(found.cells, kind="stable")
         ordered = found.cells[order]
         firsts = np.flatnonzero(np.diff(ordered, prepend=-1))
-        self.cells: list[int] = ordered[firsts].tolist()
+        cells = ordered[firsts]
+        self.cells: list[int] = cells.tolist()
+        self.shards: list[int] | None = field.shards_of(cells).tolist() if field.is_far else None
         self.bounds: list[int] = [*firsts.tolist(), len(ordered)]
         self.samples = found.samples[order]
         self.starts = found.starts[order]
@@ -124,6 +137,8 @@ class Planner:
         Steps that may be planned and not put together yet, at least.
     is_one_epoch : bool
         Whether a chunk of one sample is used once.
+    is_whole : bool
+        Whether all samples of an epoch are used.
     """
 
     def __init__(
@@ -134,17 +149,21 @@ class Planner:
         most_ahead: int,
         *,
         is_one_epoch: bool,
+        is_whole: bool = False,
     ) -> None:
         self._fields = fields
         self._batches = batches
         self._limit = limit
         self._least_ahead = most_ahead
         total = sum(part.cells * part.cell_nbytes for field in fields if not field.is_held for part in field.parts)
-        self._fits = total <= limit and not any(part.is_far for field in fields for part in field.parts)
+        self._is_roomy = total <= limit
+        is_far = any(field.is_far for field in fields)
+        self._fits = self._is_roomy and not is_far
+        self._is_whole = is_whole
         self._is_one_epoch = is_one_epoch
         self._ahead: deque[Step] = deque()
         self._uses_ahead = 0
-        self._horizon = _AT_FIRST
+        self._horizon = _AT_FIRST_FAR if is_far else _AT_FIRST
         self._is_all_known = False
         self._count = 0
         self._future: list[dict[int, deque[int]]] = [{} for _ in fields]
@@ -198,6 +217,8 @@ class Planner:
         missing.sort()
         for next_use, at, position, cell in missing:
             self._miss(step, next_use, at, position, cell)
+        if any(use is not None and use.shards is not None for use in step.uses):
+            self._read_more(step)
         with self._guard:
             for cells in step.cells:
                 self._leaving += sum(cell.nbytes for cell in cells.values() if not cell.is_kept)
@@ -292,10 +313,6 @@ class Planner:
             self._keep(cell, next_use)
 
     def _miss(self, step: Step, next_use: int, at: int, position: int, number: int) -> None:
-        taken = step.cells[at].get(number)
-        if taken is not None:  # with another cell of its shard
-            self._keep(taken, next_use)
-            return
         field, use = self._fields[at], step.uses[at]
         assert use is not None  # noqa: S101 - it has cells
         self.reads += 1
@@ -307,9 +324,13 @@ class Planner:
         if not self._make_room(part.cell_nbytes, next_use, step.number):
             step.passing[at].add(position)
             return
-        cell = Cell(at, number, part.cell_nbytes, step)
+        self._take(step, at, number, part.cell_nbytes, next_use)
+
+    def _take(self, step: Step, at: int, number: int, nbytes: int, next_use: int) -> None:
+        """Let a step read a cell into memory that is free."""
+        cell = Cell(at, number, nbytes, step)
         with self._guard:
-            self._live += cell.nbytes
+            self._live += nbytes
             self.most = max(self.most, self._live)
             cell.users, cell.planned = 1, step.number
             step.cells[at][number] = cell
@@ -317,34 +338,78 @@ class Planner:
             if next_use != NEVER:
                 self._kept[at, number] = cell
                 self._keep(cell, next_use)
-        if part.is_far and step.number:  # the first batch should not wait for those of others
-            self._take_mates(step, at, number)
 
-    def _take_mates(self, step: Step, at: int, number: int) -> None:
-        """Let a step that reads a part of a shard read what later steps need of it, into memory that is free."""
-        field = self._fields[at]
-        part, within = field.part_of(number)
-        first = number - within
-        future, left = self._future[at], _MOST_TOGETHER - part.cell_nbytes
-        most = self._limit - self._limit // _FREE_SHARE
-        for mate in part.mates(within):
-            if left < part.cell_nbytes or self._live + part.cell_nbytes > most:
+    def _read_more(self, step: Step) -> None:
+        """Let a step read what later steps need of the shards of which it reads a part."""
+        shards = self._shards_read(step)
+        if not any(shards):
+            return
+        nbytes = [[part.cell_nbytes for part in field.parts] for field in self._fields]
+        left, free = _MOST_TOGETHER, self._limit - self._live
+        seen: set[tuple[int, int]] = set()
+        for later in self._ahead:
+            is_soon = later.number <= step.number + _SOON
+            if not is_soon and free <= 0:
                 return
-            found = first + mate
-            uses = future.get(found)
-            if not uses or (at, found) in self._kept or found in step.cells[at]:
-                continue
-            left -= part.cell_nbytes
-            cell = Cell(at, found, part.cell_nbytes, step)
-            self.reads += 1
+            for at, use in enumerate(later.uses):
+                if use is None:
+                    continue
+                wanted = shards[at]
+                for cell, shard in zip(use.cells, use.shards or _NOWHERE, strict=False):
+                    if (at, cell) in self._kept or (at, cell) in seen:
+                        continue
+                    seen.add((at, cell))
+                    size = nbytes[at][0] if len(nbytes[at]) == 1 else self._fields[at].part_of(cell)[0].cell_nbytes
+                    free -= size
+                    if shard not in wanted or left < size:
+                        continue
+                    if free >= 0 or (is_soon and self._make_room_at_once(size, later.number)):
+                        left -= size
+                        self.reads += 1
+                        self._take(step, at, cell, size, later.number)
+        if self._is_roomy and self._is_whole and not self._is_all_known:
+            self._read_rest(step, shards, left)
+
+    def _shards_read(self, step: Step) -> list[set[int]]:
+        found: list[set[int]] = [set() for _ in step.uses]
+        read = {(cell.field, cell.number) for cell in step.misses}
+        for at, use in enumerate(step.uses):
+            if use is not None and use.shards is not None:
+                pairs = zip(use.cells, use.shards, strict=True)
+                found[at] = {shard for cell, shard in pairs if shard >= 0 and (at, cell) in read}
+        return found
+
+    def _read_rest(self, step: Step, shards: list[set[int]], left: int) -> None:
+        """Let a step read all else of its shards, as there is memory for everything."""
+        for at, firsts in enumerate(shards):
+            for first in firsts:
+                part, within = self._fields[at].part_of(first)
+                if not part.is_dense:
+                    continue
+                for mate in part.mates(within):
+                    cell = first - within + mate
+                    if (at, cell) in self._kept or left < part.cell_nbytes or cell in step.cells[at]:
+                        continue
+                    left -= part.cell_nbytes
+                    self.reads += 1
+                    self._take(step, at, cell, part.cell_nbytes, _LATER)
+
+    def _make_room_at_once(self, nbytes: int, next_use: int) -> bool:
+        """Return whether there is memory for a cell, without a wait, once cells that are used later have gone."""
+        while True:
             with self._guard:
-                self._live += cell.nbytes
-                self.most = max(self.most, self._live)
-                cell.users, cell.planned = 1, step.number
-                step.cells[at][found] = cell
-                step.misses.append(cell)
-                self._kept[at, found] = cell
-                self._keep(cell, uses[0])
+                if self._live + nbytes <= self._limit:
+                    return True
+            victim = self._victim(next_use)
+            if victim is None:
+                return False
+            with self._guard:
+                if victim.users:
+                    heappush(self._furthest, (-victim.next_use, victim.field, victim.number))
+                    return False
+                victim.is_kept = False
+                del self._kept[victim.field, victim.number]
+                self._drop(victim)
 
     def _keep(self, cell: Cell, next_use: int) -> None:
         cell.next_use = next_use

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
+from omnizarr import engine
 from omnizarr.data import batches, caching, orders
 from omnizarr.data.assembly import Assembler, explain
 from omnizarr.data.keeping import Batch, Planner, Step, StoppedError
@@ -36,6 +37,10 @@ _PATIENCE: Final = 1.0
 _PASSING_SHARE: Final = 4
 _BATCHES: Final = 4
 """Batches that are left out of the memory for blocks that are mixed, so that their order does not depend on more."""
+_INDEX_SHARE: Final = 8
+"""The part of the memory that indexes of shards may take,"""
+_MOST_INDEXES: Final = 2**26
+"""at most so many bytes."""
 _VERSION: Final = 1
 
 
@@ -230,6 +235,7 @@ class Loader:
         )
         self._make_order = self._orders_of()
         self._orders: dict[int, orders.Order] = {}
+        self._indexes: Any = None
         self._position = (0, 0)
         self._is_resumed = True
         self.stats = Stats()
@@ -253,7 +259,13 @@ class Loader:
                 remedy="give it more, or make batches or chunks smaller",
             )
         passing = max(largest, rest // _PASSING_SHARE)
-        return prefetch, rest - passing, passing
+        return prefetch, max(0, rest - passing - self._index_nbytes), passing
+
+    @property
+    def _index_nbytes(self) -> int:
+        """Bytes for indexes of shards."""
+        nbytes = sum(part.index_nbytes for field in self._fields for part in field.parts)
+        return min(nbytes, self._memory // _INDEX_SHARE, _MOST_INDEXES)
 
     # -- properties ------------------------------------------------------------------
 
@@ -313,7 +325,7 @@ class Loader:
         return f"<Loader {self._count} samples, {len(self)} batches of {self._batch}: {names}>"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_orders": {}, "_make_order": None, "_progress": None}
+        return {**self.__dict__, "_orders": {}, "_make_order": None, "_progress": None, "_indexes": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -507,6 +519,8 @@ class Loader:
         stats = self.stats
         before = stats.reads, stats.hits
         cached = _CacheCounts(stats, self._caches)
+        if self._indexes is None and self._index_nbytes:
+            self._indexes = engine.shard_indexes(self._index_nbytes)
         run = _Run(
             _Terms(
                 self._fields,
@@ -517,12 +531,14 @@ class Loader:
                 self._limit,
                 self._passing,
                 self._epochs == 1,
+                self._world == 1 and step == 0,
                 self._skips,
                 self._seed,
                 self._rank,
                 self._to,
                 self._transform,
                 self._transform_batch,
+                self._indexes,
             )
         )
         start, stop = orders.bounds(self._count, self._rank, self._world)
@@ -598,12 +614,16 @@ class _Terms:
     passing: int
     """Bytes of cells that only pass."""
     is_one_epoch: bool
+    is_whole: bool
+    """All samples of an epoch are used."""
     skips: bool
     seed: int
     rank: int
     to: str
     transform: Callable[..., Mapping[str, Any]] | None
     transform_batch: Callable[..., Mapping[str, Any]] | None
+    indexes: Any
+    """Where indexes of shards are kept."""
 
 
 class _Run:
@@ -616,9 +636,14 @@ class _Run:
         self._readers = _READERS
         self._threads = terms.threads
         self.planner = Planner(
-            self._fields, terms.source, terms.limit, terms.prefetch + terms.threads, is_one_epoch=terms.is_one_epoch
+            self._fields,
+            terms.source,
+            terms.limit,
+            terms.prefetch + terms.threads,
+            is_one_epoch=terms.is_one_epoch,
+            is_whole=terms.is_whole,
         )
-        self._assembler = Assembler(self._fields, terms.passing, self._threads)
+        self._assembler = Assembler(self._fields, terms.passing, self._threads, terms.indexes)
         new = batches.pinned() if terms.to == "torch" else None
         self._memories = [
             batches.Memory((terms.batch, *field.sample_shape), field.dtype, terms.prefetch + 1, new)

@@ -33,6 +33,10 @@ MOST: Final = 2**62
 """Samples or cells that can be numbered."""
 _MOST_LISTED: Final = 2**24
 """Places that are listed one by one."""
+_INDEX_NBYTES: Final = 1024
+"""Bytes of the index of a shard in memory,"""
+_ENTRY_NBYTES: Final = 32
+"""and of its entry for each cell, about."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,7 +253,7 @@ class Part:
         self.shard_lengths = None if shards is None else tuple(shards[axis] for axis in self.axes)
         self.grid = tuple(-(-self.shape[axis] // n) for axis, n in zip(self.axes, self.lengths, strict=True))
         """Number of cells along each of `axes`."""
-        self.cells = math.prod(self.grid)
+        self.cells: int = math.prod(self.grid)
         whole = [self.size[axis] for axis in range(ndim) if axis not in self.axes]
         self.cell_nbytes = math.prod(self.lengths) * math.prod(whole) * self.dtype.itemsize
         self.sample_nbytes = math.prod(self.size) * self.dtype.itemsize
@@ -329,8 +333,39 @@ class Part:
         bound = self.array._state.bound or self.array._bind()  # noqa: SLF001 - a part of Array
         return engine.is_remote(bound.binding)
 
+    @property
+    def index_nbytes(self) -> int:
+        """Bytes that the indexes of all shards take in memory, about."""
+        if self.shard_lengths is None:
+            return 0
+        counts = [-(-self.shape[axis] // n) for axis, n in zip(self.axes, self.shard_lengths, strict=True)]
+        shards: int = math.prod(counts)
+        return shards * _INDEX_NBYTES + self.cells * _ENTRY_NBYTES
+
+    @cached_property
+    def is_dense(self) -> bool:
+        """Whether each cell has a part of a sample in every epoch."""
+        step = self.windows.step
+        return step is not None and all(
+            step[axis] <= max(n, self.size[axis])
+            and self.shape[axis] - (self.windows.counts[axis] - 1) * step[axis] - self.size[axis] < n
+            for axis, n in zip(self.axes, self.lengths, strict=True)
+        )
+
+    def shards_of(self, cells: Integers) -> Integers:
+        """Return the first cell of the shard of each cell."""
+        assert self.shard_lengths is not None  # noqa: S101 - `is_far`
+        found = np.zeros_like(cells)
+        stride = 1
+        rest = cells
+        for number, length, shard in reversed(list(zip(self.grid, self.lengths, self.shard_lengths, strict=True))):
+            rest, at = rest // number, rest % number
+            found += (at - at % max(1, shard // length)) * stride
+            stride *= number
+        return found
+
     def mates(self, cell: int) -> list[int]:
-        """Return the other cells of the shard of a cell: those that follow it first, then those before it."""
+        """Return all cells of the shard of a cell."""
         if self.shard_lengths is None:
             return []
         ranges = []
@@ -344,8 +379,7 @@ class Part:
             for at, most in zip(coords, self.grid, strict=True):
                 number = number * most + at
             numbers.append(number)
-        place = numbers.index(cell)
-        return numbers[place + 1 :] + numbers[:place][::-1]
+        return numbers
 
     def piece_of(self, cell: int, starts: Sequence[int]) -> tuple[_Box, _Box, _Box]:
         """Return where a sample and a cell meet: in the cell, in the sample, and in the array.
@@ -425,6 +459,24 @@ class Field:
                 each._replace(starts=np.pad(each.starts, ((0, 0), (0, most - each.starts.shape[1])))) for each in found
             ]
         return Uses(*(np.concatenate(columns) for columns in zip(*found, strict=True)))
+
+    @cached_property
+    def is_far(self) -> bool:
+        """Whether cells of a part are `Part.is_far`."""
+        return any(part.is_far for part in self.parts)
+
+    def shards_of(self, cells: Integers) -> Integers:
+        """Return the first cell of the shard of each cell; -1 if it is in no shard that is far."""
+        if len(self.parts) == 1:
+            return self.parts[0].shards_of(cells)
+        found = np.full_like(cells, -1)
+        numbers = np.searchsorted(self.firsts, cells, side="right") - 1
+        for number in np.unique(numbers).tolist():
+            if self.parts[number].is_far:
+                rows = numbers == number
+                first = self.firsts[number]
+                found[rows] = self.parts[number].shards_of(cells[rows] - first) + first
+        return found
 
     def part_of(self, cell: int) -> tuple[Part, int]:
         """Return the part of a cell, and its number there."""

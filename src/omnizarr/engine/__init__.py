@@ -30,6 +30,7 @@ from omnizarr.engine.native import (
     read_many,
     read_together,
     read_within,
+    shard_indexes,
     shared_chunks,
 )
 from omnizarr.engine.reference import write_fields
@@ -53,6 +54,7 @@ __all__ = [
     "read_together",
     "read_within",
     "reader",
+    "shard_indexes",
     "shared_chunks",
     "write",
     "write_fields",

@@ -300,11 +300,24 @@ def is_remote(binding: Binding) -> bool:
     return binding.native is not None and binding.native.fetches
 
 
-def read_many(jobs: Sequence[tuple[Binding, Plan, AnyArray]], concurrency: int | None = None) -> None:
-    """Like `read`, for several arrays for which `is_remote` is True. A chunk that two of them need is fetched once."""
+def shard_indexes(limit: int) -> Any:
+    """Return what keeps indexes of shards, of at most `limit` bytes, for `read_many`; None if nothing does."""
+    kind = getattr(engines.module(), "ShardIndexes", None)
+    return None if kind is None else kind(limit)
+
+
+def read_many(
+    jobs: Sequence[tuple[Binding, Plan, AnyArray]], concurrency: int | None = None, indexes: Any = None
+) -> None:
+    """Like `read`, for several arrays for which `is_remote` is True. A chunk that two of them need is fetched once.
+
+    `indexes` is the result of `shard_indexes`: the index of a shard is fetched once then, or, if most of the shard is
+    read, with the shard.
+    """
     requests = [(binding.native, plan.pieces, _as_buffer(out)) for binding, plan, out in jobs]
     try:
-        batch = engines.module().Batch(requests, concurrency)
+        kept = {} if indexes is None else {"indexes": indexes}
+        batch = engines.module().Batch(requests, concurrency, **kept)
     except (NotImplementedError, OverflowError):
         for binding, plan, out in jobs:
             reference.read(binding, plan, out, concurrency)
