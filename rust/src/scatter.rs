@@ -884,8 +884,9 @@ unsafe fn copy_tiles<const WIDTH: usize, const TILE: usize, const MANY: usize>(
 }
 
 /// As many bytes as processors of today work on at once.
-type Vector = [u8; VECTOR];
-const VECTOR: usize = 16;
+pub type Vector = [u8; VECTOR];
+/// The bytes of a vector.
+pub const VECTOR: usize = 16;
 
 /// Copy `TILE` lines of this many elements, at the distance `stride`, to the columns of the same number of lines, at
 /// the distance `step`.
@@ -921,8 +922,17 @@ unsafe fn copy_tile<const WIDTH: usize, const TILE: usize, const MANY: usize>(
 /// Rows of elements as columns of their bytes: each round of merging two halves moves one bit of the number of the row
 /// into the number of the column.
 #[inline]
-fn transposed<const WIDTH: usize, const MANY: usize>(mut rows: [Vector; MANY]) -> [Vector; MANY] {
-    for _ in 0..MANY.ilog2() {
+#[must_use]
+pub fn transposed<const WIDTH: usize, const MANY: usize>(rows: [Vector; MANY]) -> [Vector; MANY] {
+    merged::<WIDTH, MANY>(rows, MANY.ilog2())
+}
+
+/// Rows whose two halves were merged so many times: after as many rounds as the number of all elements has bits, they are
+/// what they were.
+#[inline]
+#[must_use]
+pub fn merged<const WIDTH: usize, const MANY: usize>(mut rows: [Vector; MANY], rounds: u32) -> [Vector; MANY] {
+    for _ in 0..rounds {
         let mut merged = rows;
         for number in 0..MANY / 2 {
             let (low, high) = merge::<WIDTH>(rows[number], rows[number + MANY / 2]);

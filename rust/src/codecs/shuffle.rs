@@ -2,6 +2,7 @@
 
 use crate::codecs::Codec;
 use crate::error::{Error, Result};
+use crate::scatter::{VECTOR, Vector, merged, transposed};
 
 /// The byte shuffle of HDF5.
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +66,36 @@ impl Codec for Shuffle {
 
 /// Put the bytes of whole items, at least one, into planes.
 fn split(items: &[u8], planes: &mut [u8], item: usize) {
+    match item {
+        2 => split_vectors::<2>(items, planes),
+        4 => split_vectors::<4>(items, planes),
+        8 => split_vectors::<8>(items, planes),
+        16 => split_vectors::<16>(items, planes),
+        _ => split_bytes(items, planes, item),
+    }
+}
+
+/// Put the bytes of items of `ITEM` bytes into planes: a vector of each plane at a time.
+fn split_vectors<const ITEM: usize>(items: &[u8], planes: &mut [u8]) {
+    let count = items.len() / ITEM;
+    let blocks = items.chunks_exact(ITEM * VECTOR);
+    let rest = blocks.remainder();
+    for (number, block) in blocks.enumerate() {
+        let mut rows = [[0; VECTOR]; ITEM];
+        rows.as_flattened_mut().copy_from_slice(block);
+        for (plane, row) in planes.chunks_exact_mut(count).zip(merged::<1, ITEM>(rows, VECTOR.ilog2())) {
+            plane[number * VECTOR..][..VECTOR].copy_from_slice(&row);
+        }
+    }
+    let start = count - count % VECTOR;
+    for (place, plane) in planes.chunks_exact_mut(count).enumerate() {
+        for (byte, item) in plane[start..].iter_mut().zip(rest.chunks_exact(ITEM)) {
+            *byte = item[place];
+        }
+    }
+}
+
+fn split_bytes(items: &[u8], planes: &mut [u8], item: usize) {
     let count = items.len() / item;
     for (place, plane) in planes.chunks_exact_mut(count).enumerate() {
         for (byte, from) in plane.iter_mut().zip(items.chunks_exact(item)) {
@@ -75,6 +106,36 @@ fn split(items: &[u8], planes: &mut [u8], item: usize) {
 
 /// Put the bytes of planes, at least one of each, into items.
 fn join(planes: &[u8], items: &mut [u8], item: usize) {
+    match item {
+        2 => join_vectors::<2>(planes, items),
+        4 => join_vectors::<4>(planes, items),
+        8 => join_vectors::<8>(planes, items),
+        16 => join_vectors::<16>(planes, items),
+        _ => join_bytes(planes, items, item),
+    }
+}
+
+/// Put the bytes of planes into items of `ITEM` bytes: a vector of each plane at a time.
+fn join_vectors<const ITEM: usize>(planes: &[u8], items: &mut [u8]) {
+    let count = items.len() / ITEM;
+    let mut each = planes.chunks_exact(count);
+    let planes: [&[u8]; ITEM] = std::array::from_fn(|_| each.next().unwrap_or_default());
+    let mut blocks = items.chunks_exact_mut(ITEM * VECTOR);
+    for (number, block) in blocks.by_ref().enumerate() {
+        let start = number * VECTOR;
+        let rows: [Vector; ITEM] =
+            std::array::from_fn(|place| planes[place][start..].first_chunk().copied().unwrap_or_default());
+        block.copy_from_slice(transposed::<1, ITEM>(rows).as_flattened());
+    }
+    let start = count - count % VECTOR;
+    for (number, item) in blocks.into_remainder().chunks_exact_mut(ITEM).enumerate() {
+        for (byte, plane) in item.iter_mut().zip(&planes) {
+            *byte = plane[start + number];
+        }
+    }
+}
+
+fn join_bytes(planes: &[u8], items: &mut [u8], item: usize) {
     let count = items.len() / item;
     for (place, plane) in planes.chunks_exact(count).enumerate() {
         for (byte, to) in plane.iter().zip(items.chunks_exact_mut(item)) {
