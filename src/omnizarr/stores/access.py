@@ -87,6 +87,15 @@ class Chunks(NamedTuple):
     """Of files of this machine: path without links, size in bytes, and time of the last change in nanoseconds."""
 
 
+class Divided(NamedTuple):
+    """An array with smaller chunks than it is shown with: each is one piece of its file."""
+
+    store: Store
+    """Holds the array, at its root."""
+    chunks: tuple[int, ...]
+    """The shape of a chunk."""
+
+
 class Found(NamedTuple):
     """Where some chunks lie, as the native engine gets it."""
 

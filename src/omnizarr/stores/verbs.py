@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, TypeVar
 
 from omnizarr.errors import Function, NotRepresentableError, Remedy, StoreLimitError
 from omnizarr.stores import pool
-from omnizarr.stores.access import Access, Chunks, Finder
+from omnizarr.stores.access import Access, Chunks, Divided, Finder
 from omnizarr.stores.base import (
     TOO_LARGE,
     Buffer,
@@ -282,6 +282,15 @@ def places(store: Store, prefix: str) -> Finder | None:
     """Return what finds chunks of the array whose keys begin with `prefix` in files that the native engine can read.
 
     None if they are values of their own, or `chunks` says where all of them lie. This looks for nothing yet.
+    """
+    return None
+
+
+@verb("prefix", "get", bypasses=True)
+def divided(store: Store, prefix: str) -> Divided | None:
+    """Return the array whose keys begin with `prefix` with smaller chunks, each of which is one piece of its file.
+
+    None if there is no such division, or no need of one. This reads the index of the array.
     """
     return None
 

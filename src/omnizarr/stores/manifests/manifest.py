@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -279,6 +279,20 @@ class Strided:
         if count == 1 or self.stride == self.unit:
             return Extent(self.file, offset, count * self.unit, padding=padding)
         return Extent(self.file, offset, self.unit, parts=count, stride=self.stride, padding=padding)
+
+    def divided(self) -> Strided:
+        """Return the same array in smaller chunks, each of which is one piece of the file, and none cut off."""
+        per_chunk = self.per_chunk
+        if self.stride != self.unit:
+            per_chunk = 1
+        elif self.units:
+            per_chunk = next(count for count in range(min(per_chunk, self.units), 0, -1) if not self.units % count)
+        if per_chunk == self.per_chunk:
+            return self
+        grid, steps = list(self.grid), list(self.steps)
+        grid[self.axis] = -(-self.units // per_chunk)
+        steps[self.axis] = self.stride * per_chunk
+        return replace(self, grid=tuple(grid), steps=tuple(steps), per_chunk=per_chunk)
 
     def stored(self, sizes: Sequence[int | None] = ()) -> Iterator[int]:
         """Yield the numbers of the chunks, in order: those that begin in a file of known size.

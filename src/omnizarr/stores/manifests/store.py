@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -18,7 +19,7 @@ from omnizarr.model import UNDEFINED, ArrayMetadata, datatypes, grids, keys, str
 from omnizarr.model.grids import Grid
 from omnizarr.model.key_forms import KeyEncoding
 from omnizarr.stores import ranges, threads, verbs
-from omnizarr.stores.access import Access, Chunks, Remote
+from omnizarr.stores.access import Access, Chunks, Divided, Remote
 from omnizarr.stores.base import (
     Buffer,
     Buffers,
@@ -51,6 +52,7 @@ Strings: TypeAlias = list[str]  # in a class whose `list` is a method
 _MOST_REMOTE: Final = 16
 """Of more remote files the engine in Python asks for those that it reads: here the version of each must be known."""
 _DIALECTS: Final = (V3, V2)
+_DOCUMENT: Final = V3.array_document
 
 
 class Table:
@@ -429,6 +431,25 @@ class ManifestStore(PartStore):
         self._check_end(file, extent.offset + start + room.nbytes)
         file.read_into(room, extent.offset + start)
         return size
+
+    @answers(verbs.divided)
+    def _divided(self, prefix: str) -> Divided | None:
+        """Return an array whose chunks lie at regular distances with chunks that are one piece each."""
+        path = next(self._above(f"{as_prefix(prefix)}0"), None)
+        table = None if path is None else self.table_of(path)
+        value = None if path is None else self._documents.get(f"{path}/{_DOCUMENT}" if path else _DOCUMENT)
+        if table is None or value is None or not isinstance(table.chunks, Strided) or not table.grid.chunk_shape:
+            return None
+        manifest, shape = table.chunks.divided(), list(table.grid.chunk_shape)
+        if manifest is table.chunks:
+            return None
+        shape[manifest.axis] = manifest.per_chunk
+        document = {
+            **json.loads(bytes(value)),
+            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": shape}},
+        }
+        documents = {_DOCUMENT: json.dumps(document).encode()}
+        return Divided(ManifestStore(documents, {"": manifest}, self._files), tuple(shape))
 
     @answers(verbs.chunks)
     def _chunks(self, prefix: str) -> Chunks | None:

@@ -13,10 +13,10 @@ from omnizarr.model import keys as chunk_keys
 from omnizarr.model.key_forms import KeyEncoding
 from omnizarr.nodes import chunking, detection, placement
 from omnizarr.nodes.detection import Found
-from omnizarr.nodes.location import StorePath, dialect_of
+from omnizarr.nodes.location import StorePath, chunk_prefix, dialect_of
 from omnizarr.nodes.placement import Placement
 from omnizarr.nodes.stored import rendered, write
-from omnizarr.stores import MemoryStore
+from omnizarr.stores import MemoryStore, verbs
 from omnizarr.support.progress import Tick
 from omnizarr.tools.convert.planning import Step, explicit, plan
 from omnizarr.tools.convert.sources import Source
@@ -97,25 +97,36 @@ def described(found: Found[Metadata], *, inner: bool) -> Described:
     source = Source(found)
     nodes = list(source.walk(source.top(found), concurrency=found.where.store.features.concurrency))
     places: dict[str, Place] = {}
-    has_shards = False
+    changed: dict[str, ArrayMetadata] = {}
     for node in nodes:
         if isinstance(node.found, OmnizarrError):
             raise node.found.add(path=f"{found.where.prefix}{node.path}")
         metadata = node.found.metadata
         if isinstance(metadata, ArrayMetadata):
             is_split = inner and chunking.inner_chunk_shape(metadata.codecs) is not None
-            has_shards |= is_split
-            places[node.path] = _placing(node.found.where, metadata, inner=is_split)
+            where, stored = (node.found.where, metadata) if is_split else divided(node.found.where, metadata)
+            places[node.path] = _placing(where, stored, inner=is_split)
+            if is_split or stored is not metadata:
+                changed[node.path] = without_shards(metadata) if is_split else stored
     remarks = (f"the source cannot be listed: {source.remark}",) if source.remark else ()
-    if not has_shards:
+    if not changed:
         return Described(found, places, remarks)
     documents = MemoryStore()
     for node in nodes:
         if isinstance(node.found, Found):
-            metadata = node.found.metadata
-            whole = without_shards(metadata) if isinstance(metadata, ArrayMetadata) else metadata
-            store_documents(documents, node.path, whole)
+            store_documents(documents, node.path, changed.get(node.path, node.found.metadata))
     return Described(detection.open_node(StorePath(documents)), places, remarks)
+
+
+def divided(where: StorePath, metadata: ArrayMetadata) -> tuple[StorePath, ArrayMetadata]:
+    """Return where an array is stored, and its metadata: in smaller chunks, if those are single pieces of a file.
+
+    The records of several variables of netCDF-3 lie between each other. So a chunk of several records is many pieces.
+    """
+    found = verbs.divided(where.store, chunk_prefix(where, metadata))
+    if found is None:
+        return where, metadata
+    return StorePath(found.store), replace(metadata, chunk_grid=grids.regular(found.chunks), spellings={}, notes=())
 
 
 def _placing(where: StorePath, metadata: ArrayMetadata, *, inner: bool) -> Place:

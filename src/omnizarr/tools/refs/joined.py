@@ -33,7 +33,7 @@ from omnizarr.settings import config
 from omnizarr.stores import MemoryStore, pool
 from omnizarr.stores.base import Buffer
 from omnizarr.support.progress import Tick
-from omnizarr.tools.refs.gathering import Described, Place, store_documents, without_shards
+from omnizarr.tools.refs.gathering import Described, Place, divided, store_documents, without_shards
 from omnizarr.tools.translate.coding import KEEP
 from omnizarr.tools.translate.translation import translate
 
@@ -80,8 +80,10 @@ def _joined(
     stored = [job for job in jobs if isinstance(_source(job), Array)]
     if not stored:
         return shown, lambda _: _made(store, path, shown)
-    first = stored[0]
-    parts = _Parts(jobs, shown, first, inner=inner)
+    numbered = pool.gather(_divided, jobs, min(len(jobs), _AT_ONCE))
+    jobs = [job for _, job in sorted(numbered, key=lambda each: each[0])]
+    stored = [job for job in jobs if isinstance(_source(job), Array)]
+    parts = _Parts(jobs, shown, stored[0], inner=inner)
     for job in jobs:
         parts.check(job)
     return parts.metadata, lambda tick: parts.place(stored, tick)
@@ -89,6 +91,15 @@ def _joined(
 
 def _source(job: Job) -> Any:
     return job.leaf.source if isinstance(job.leaf, Leaf) else None
+
+
+def _divided(job: Job) -> Job:
+    """Return the same elements of a source with smaller chunks, if only those are single pieces of a file."""
+    array = _source(job)
+    if not isinstance(array, Array) or not isinstance(job.leaf, Leaf):
+        return job
+    where, metadata = divided(array.store_path, array._metadata)  # noqa: SLF001 - a part of Array
+    return job if where is array.store_path else job._replace(leaf=replace(job.leaf, source=Array(where, metadata)))
 
 
 def _made(store: LazyStore, path: str, metadata: ArrayMetadata) -> Placement:
