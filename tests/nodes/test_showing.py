@@ -571,3 +571,16 @@ def test_an_active_channel_between_others_is_read_alone(cells):
     ome["omero"]["channels"] = [{"color": "FF0000"}, {"active": False}, {"color": "0000FF"}]
     cells.attrs["ome"] = ome
     assert cells["0"].show(percentiles=(0, 100)).page.content.pixels[:, :, 1].max() == 0
+
+
+def test_map_without_coordinates_has_the_places_of_its_transform():
+    said = {
+        "spatial:dimensions": ["y", "x"],
+        "spatial:transform": [2.0, 0, 10.0, 0, 1.0, -40.0],
+        "proj:code": "EPSG:4326",
+    }
+    array = omnizarr.create_array({}, data=np.eye(4, 5, dtype="f4"), dimension_names=("y", "x"), attributes=said)
+    image = array.show().page.content
+    assert (image.height.title, image.width.title) == ("y [degrees_north]", "x [degrees_east]")
+    np.testing.assert_array_equal(image.width.coordinates, [11.0, 13.0, 15.0, 17.0, 19.0])
+    np.testing.assert_array_equal(image.height.coordinates, [-36.5, -37.5, -38.5, -39.5])  # north is up

@@ -874,3 +874,83 @@ class TestLine:
         array = omnizarr.create_array({}, data=np.arange(20.0))
         with pytest.raises(StoppedError):
             Dataset(array, "memory").line("", 0, [0], gone=lambda: True)
+
+
+class TestMaps:
+    """Expected places are those of the transform: ``x = 500000 + 100 * (column + 0.5)``."""
+
+    @staticmethod
+    def described(code, transform, **more):
+        attributes = {"spatial:dimensions": ["y", "x"], "spatial:transform": transform, "proj:code": code, **more}
+        store = MemoryStore({})
+        omnizarr.create_array(store, shape=(4, 6), dtype="u1", dimension_names=("y", "x"), attributes=attributes)
+        dataset = opened(store)
+        return dataset, dataset.info("")
+
+    def test_axes_have_the_places_and_units_that_attributes_say(self):
+        dataset, found = self.described("EPSG:32633", [100.0, 0, 500000.0, 0, -50.0, 5000000.0])
+        y, x = found["array"]["dimensions"]
+        assert (x["origin"], x["step"], x["units"], y["origin"], y["step"]) == (500050.0, 100.0, "m", 4999975.0, -50.0)
+        assert found["array"]["place"] == {"crs": "EPSG:32633", "bounds": [500000.0, 4999800.0, 500600.0, 5000000.0]}
+        assert dataset.labels("", 1, 4) == {"labels": [500450.0, 500550.0], "units": "m"}
+        assert ["CRS", "EPSG:32633"] in found["facts"]
+
+    @pytest.mark.parametrize(("code", "degrees"), [("EPSG:4326", True), ("OGC:CRS84", True), ("EPSG:3857", False)])
+    def test_longitudes_and_latitudes_are_those_of_geographic_systems(self, code, degrees):
+        _, found = self.described(code, [1.0, 0, 10.0, 0, -1.0, 50.0], **{"spatial:registration": "node"})
+        y, x = found["array"]["dimensions"]
+        assert (y["units"], x["units"]) == (("degrees_north", "degrees_east") if degrees else ("m", "m"))
+        assert (y["origin"], x["origin"], y["direction"]) == (50.0, 10.0, "up")
+
+    def test_axes_of_a_rotated_map_count(self):
+        _, found = self.described("EPSG:32633", [8.0, 2.0, 400.0, 1.0, -9.0, 700.0])
+        assert [each["step"] for each in found["array"]["dimensions"]] == [None, None]
+        assert found["array"]["place"]["bounds"] == [400.0, 664.0, 456.0, 706.0]
+
+    def test_coordinates_that_are_there_say_it(self):
+        store = MemoryStore({})
+        root = omnizarr.create_group(store, attributes={"proj:code": "EPSG:4326"})
+        for name in ("lat", "lon"):
+            root.create_array(name, data=np.arange(4.0), dimension_names=(name,))
+        root.create_array("t", shape=(4, 4), dtype="f4", dimension_names=("lat", "lon"))
+        found = opened(store).info("t")["array"]
+        assert [each["coordinate"] for each in found["dimensions"]] == ["lat", "lon"]
+        assert found["place"] == {"crs": "EPSG:4326", "bounds": None}
+
+
+class TestOptional:
+    DATA = np.ma.masked_greater(np.arange(24, dtype="i4").reshape(4, 6), 20)
+
+    @pytest.fixture
+    def masked(self):
+        store = MemoryStore({})
+        omnizarr.create_array(store, data=self.DATA, dtype="optional[int32]", chunks=(2, 3))
+        return opened(store)
+
+    def test_missing_elements_are_no_numbers(self, masked):
+        found = masked.info("")["array"]
+        assert (found["show"], found["dtype"], found["type"]) == ("numbers", "float64", "optional[int32]")
+        assert masked.values("", [3, [0, 6, 1]])["values"] == ["18", "19", "20", *["missing"] * 3]
+        assert masked.line("", 1, [3, 0])["low"] == [18, 19, 20, None, None, None]
+
+    def test_integers_that_float64_does_not_hold_are_a_table(self):
+        store = MemoryStore({})
+        omnizarr.create_array(store, data=self.DATA.astype("i8"), dtype="optional[int64]")
+        dataset = opened(store)
+        assert dataset.info("")["array"]["show"] == "table"
+        assert dataset.values("", [3, [2, 4, 1]])["values"] == ["20", "missing"]
+
+
+def test_wells_of_a_plate_have_their_places():
+    store = MemoryStore({})
+    wells = [{"path": "A/2", "rowIndex": 0, "columnIndex": 1}, {"path": "B/1"}, {"path": "Z/9"}, {"path": 3}]
+    plate = {"rows": [{"name": "A"}, {"name": "B"}], "columns": [{"name": "1"}, {"name": "2"}], "wells": wells}
+    root = omnizarr.create_group(store)
+    root.create_group("screen", attributes={"ome": {"version": "0.5", "plate": plate}})
+    dataset = opened(store)
+    assert dataset.info("screen")["plate"] == {
+        "rows": ["A", "B"],
+        "columns": ["1", "2"],
+        "wells": [{"path": "screen/A/2", "row": 0, "column": 1}, {"path": "screen/B/1", "row": 1, "column": 0}],
+    }
+    assert dataset.info("")["plate"] is None

@@ -964,3 +964,50 @@ def test_elements_of_a_curved_grid_have_their_latitudes_and_longitudes(page, tmp
             found = page.locator(".readout").inner_text()
             at = re.search(r"lat (\S+) °N, lon (\S+) °E", found.replace("−", "-"))
             assert (float(at[1]), float(at[2])) == pytest.approx((lat[row, column], lon[row, column]), rel=1e-7)
+
+
+def test_a_map_without_coordinates_shows_where_it_lies(page, tmp_path):
+    root = omnizarr.create_group(tmp_path / "maps.zarr")
+    for name, code, transform in (
+        ("geo", "EPSG:4326", [0.1, 0, -20.0, 0, -0.1, 65.0]),
+        ("utm", "EPSG:32633", [100.0, 0, 500000.0, 0, -100.0, 5000000.0]),
+    ):
+        said = {"proj:code": code, "spatial:dimensions": ["y", "x"], "spatial:transform": transform}
+        data = np.add.outer(np.arange(300.0), np.arange(400.0))
+        root.create_array(name, data=data, dimension_names=("y", "x"), attributes=said)
+    with serving.running(viewing.viewer(tmp_path / "maps.zarr")) as url:
+        for name, unit, first, step in (("geo", "°N", 64.95, -0.1), ("utm", "m", 4999950, -100)):
+            show(page, url, p=name)
+            (row, _), _ = pointed(page)
+            found = page.locator(".readout").inner_text().replace("−", "-")
+            assert float(re.search(rf"y (\S+) {unit}", found)[1]) == pytest.approx(first + step * row, rel=1e-9)
+            playwright.expect(page.get_by_label("coast", exact=True)).to_have_count(int(name == "geo"))
+        says(page, ".place", "EPSG:32633 x 500000 to 540000, y 4970000 to 5000000")
+
+
+def test_wells_of_a_plate_are_a_grid_and_missing_optional_elements_are_missing(page, tmp_path):
+    wells = [
+        {"path": path, "rowIndex": "AB".index(path[0]), "columnIndex": int(path[2]) - 1} for path in ("A/1", "B/2")
+    ]
+    plate = {"rows": [{"name": "A"}, {"name": "B"}], "columns": [{"name": "1"}, {"name": "2"}], "wells": wells}
+    root = omnizarr.create_group(tmp_path / "plate.zarr", attributes={"ome": {"version": "0.5", "plate": plate}})
+    for path in ("A/1", "B/2"):
+        well = {"version": "0.5", "well": {"images": [{"path": "0"}]}}
+        root.create_group(path, attributes={"ome": well})
+        axes = [{"name": name, "type": "space"} for name in "yx"]
+        scale = [{"type": "scale", "scale": [1, 1]}]
+        image = {"axes": axes, "datasets": [{"path": "0", "coordinateTransformations": scale}]}
+        root.create_group(f"{path}/0", attributes={"ome": {"version": "0.5", "multiscales": [image]}})
+        root.create_array(f"{path}/0/0", data=np.eye(16, dtype="u1"))
+    data = np.ma.masked_less(np.add.outer(np.arange(40), np.arange(40)).astype("i4"), 40)
+    root.create_array("optional", data=data, dtype="optional[int32]")
+    with serving.running(viewing.viewer(tmp_path / "plate.zarr")) as url:
+        page.goto(f"{url}/#d=0")
+        playwright.expect(page.locator(".plate .well:not(.none) img")).to_have_count(2)
+        playwright.expect(page.locator(".plate .well.none")).to_have_count(2)
+        page.get_by_label("Well B2").click()
+        playwright.expect(page.locator(".crumbs")).to_contain_text("B / 2")
+        show(page, url, p="optional")
+        for place in ((0.35, 0.3), (0.75, 0.7)):
+            index, words = pointed(page, *place)
+            assert words == ("missing" if data.mask[index] else str(data[index]))

@@ -264,3 +264,11 @@ class TestRefused:
         tiles = TileArray(omnizarr.create_array({}, shape=(0, 4), dtype="i2"), Steps((1, 1)))
         assert json.loads(tiles.document())["shape"] == [0, 4]
         assert tiles.coords_of("c/0/0") is None
+
+    def test_missing_optional_elements_are_nan(self):
+        data = np.ma.masked_less(np.arange(12, dtype="u2").reshape(3, 4), 5)
+        tiles = TileArray(omnizarr.create_array({}, data=data, dtype="optional[uint16]"), Steps((2, 1)))
+        document = json.loads(tiles.document())
+        assert (document["data_type"], document["fill_value"]) == ("float64", "NaN")
+        found = np.frombuffer(tiles.tile((0, 0)).data, "<f8").reshape(2, 4)
+        assert np.array_equal(found, data[::2].astype("f8").filled(np.nan), equal_nan=True)

@@ -67,7 +67,10 @@ export interface Flag {
 
 export interface ArrayInfo {
   shape: number[];
+  /** Of what is drawn. */
   dtype: string;
+  /** Of the array. */
+  type: string;
   chunks: number[];
   shards: number[] | null;
   fill: unknown;
@@ -91,6 +94,8 @@ export interface ArrayInfo {
   view: number[];
   /** The dimension of red, green and blue, if it looks like that. */
   colours: number | null;
+  /** Where it lies on the earth: its coordinate reference system in words, and the smallest and largest x and y. */
+  place: { crs: string | null; bounds: [number, number, number, number] | null } | null;
 }
 
 export interface Info {
@@ -108,6 +113,8 @@ export interface Info {
   /** The array to draw for a group: the finest level of an image. */
   draw?: string | null;
   array: ArrayInfo | null;
+  /** Of a plate of wells: names of rows and columns, and the groups of wells by the numbers of theirs. */
+  plate?: { rows: string[]; columns: string[]; wells: { path: string; row: number; column: number }[] } | null;
 }
 
 export interface Labels {

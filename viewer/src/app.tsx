@@ -193,7 +193,7 @@ async function nodeAt(dataset: number, path: string): Promise<{ info: Info; draw
 function titleOf({ info }: Shown): string {
   const array = info.array;
   if (!array) return info.kind === "group" ? "Group" : "";
-  return [array.title, `${array.dtype} ${array.shape.join(" × ") || "scalar"}`].filter(Boolean).join(" · ");
+  return [array.title, `${array.type} ${array.shape.join(" × ") || "scalar"}`].filter(Boolean).join(" · ");
 }
 
 function Crumbs({ entry, path, onOpen }: { entry: DatasetEntry; path: string; onOpen: (dataset: number, path: string) => void }) {

@@ -1,4 +1,5 @@
 // The members of a group as a table. Only rows on the screen are there, and only their pages and pictures are read.
+import type * as preact from "preact";
 import { useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
 import { members, smallPicture, type Info, type Member } from "./api.ts";
 import { FRESH, START, toHash } from "./look.ts";
@@ -100,6 +101,7 @@ export function Contents({ dataset, info, onOpen }: Props) {
   return (
     <div class="contents">
       <Words info={info} />
+      {info.plate && <Plate dataset={dataset} plate={info.plate} onOpen={onOpen} />}
       {pages.note && <p class="note">{pages.note}</p>}
       {pages.error && <Trouble message={pages.error} again={() => pages.retry()} />}
       {pages.total === null && !pages.error && <Waiting what="the members of the group" />}
@@ -133,6 +135,52 @@ function Words({ info }: { info: Info }) {
     <div class="words">
       {words.map((text, k) => (k ? <p class="soft" key={k}>{text}</p> : <h2 key={k}>{text}</h2>))}
     </div>
+  );
+}
+
+/** The wells of a plate where they lie, each with a small picture of its first field. */
+function Plate({ dataset, plate, onOpen }: { dataset: number; plate: NonNullable<Info["plate"]>; onOpen: (path: string) => void }) {
+  const { rows, columns, wells } = plate;
+  const at = new Map(wells.map((well) => [`${well.row},${well.column}`, well]));
+  return (
+    <div class="plate" tabIndex={0} role="grid" aria-label={`Plate of ${rows.length} × ${columns.length} wells, of which ${wells.length} are there`}>
+      <div class="wells" style={{ gridTemplateColumns: `auto repeat(${columns.length}, minmax(64px, 96px))` }}>
+        <span />
+        {columns.map((name) => (
+          <b key={name}>{name}</b>
+        ))}
+        {rows.map((name, row) => (
+          <>
+            <b key={name}>{name}</b>
+            {columns.map((other, column) => {
+              const well = at.get(`${row},${column}`);
+              if (!well) return <span class="well none" key={other} title={`${name}${other}: no well`} />;
+              return (
+                <button class="well" key={other} data-path={well.path} title={`Well ${name}${other}`} aria-label={`Well ${name}${other}`} onClick={() => onOpen(well.path)}>
+                  <Seen>{() => <Small dataset={dataset} path={well.path} />}</Seen>
+                </button>
+              );
+            })}
+          </>
+        ))}
+      </div>
+    </div>
+  );
+}
+
+/** What is drawn only once it was on the screen: a plate can have 1536 wells. */
+function Seen({ children }: { children: () => preact.ComponentChild }) {
+  const [isSeen, setSeen] = useState(false);
+  const box = useRef<HTMLSpanElement>(null);
+  useEffect(() => {
+    const observer = new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && setSeen(true));
+    observer.observe(box.current!);
+    return () => observer.disconnect();
+  }, []);
+  return (
+    <span class="seen" ref={box}>
+      {isSeen && children()}
+    </span>
   );
 }
 

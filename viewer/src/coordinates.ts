@@ -53,6 +53,7 @@ export class Coordinates {
   /** Whether they rise; null if that is not known, or they only count rows, which says nothing of up and down. */
   get isAscending(): boolean | null {
     const numbers = this.numbers;
+    if (this.#coarse === null && this.#dimension.step !== null) return this.#dimension.step > 0;
     if (!this.units && numbers?.every((value, i) => value === i * this.#step)) return null;
     return numbers && numbers.length > 1 ? numbers[numbers.length - 1]! > numbers[0]! : null;
   }

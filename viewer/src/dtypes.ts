@@ -190,7 +190,7 @@ export function wordsOf(raw: Raw, i: number, meaning: Meaning): string {
   const stored = meant(raw, meaning)[i]!;
   if (type.kind === "bool") return stored ? "True" : "False";
   if (type.kind === "datetime" || type.kind === "timedelta") return timeWords(stored as bigint, type);
-  if (meaning.missing.includes(Number(stored))) return `missing (${stored})`;
+  if (meaning.missing.includes(Number(stored))) return Number.isNaN(Number(stored)) ? "missing" : `missing (${stored})`;
   if (isGone(Number(stored), meaning)) return `not valid (${stored})`;
   const isScaled = scale !== 1 || offset !== 0;
   // Integers that are scaled are products: exact to more digits than they have bits.

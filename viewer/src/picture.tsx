@@ -193,6 +193,7 @@ export function Picture({ shown, beside, look, resolved, change, cache, actions 
         {flat === plane && <Sparse key={plane} {...{ shown, resolved, change }} seen={scene()?.seen() ?? null} />}
         {beside && !canCompare && <p class="trouble small">{titleOf(beside)} has another number of dimensions: it cannot be shown beside this one.</p>}
         <Readout pointed={pointed} resolved={resolved} coordinates={coordinates} auxiliaries={auxiliaries} array={array} names={panes.map(({ title }) => title)} />
+        <Place array={array} />
         <Sliders array={array} resolved={resolved} coordinates={coordinates} playing={playing} onPlay={setPlaying} onMove={moveTo} />
         <PythonLine text={line} />
       </div>
@@ -450,6 +451,18 @@ function Readout({ pointed, resolved, coordinates, auxiliaries, array, names }: 
       <b class="value">{values.join("  ·  ")}{isBlend ? "" : units}</b>
       {isDifference && pointed.words.length === 2 && <b class="difference">difference {numberWords(Number((first - second).toPrecision(6)), 64)}</b>}
       <span>{place.join(", ")}</span>
+    </p>
+  );
+}
+
+/** The coordinate reference system, and what the picture spans in it. */
+function Place({ array: { place } }: { array: ArrayInfo }) {
+  if (!place) return null;
+  const [left, bottom, right, top] = (place.bounds ?? []).map((value) => numberWords(Number(value.toPrecision(10)), 64));
+  return (
+    <p class="place soft small">
+      {place.crs && <b>{place.crs}</b>}
+      {place.bounds && ` x ${left} to ${right}, y ${bottom} to ${top}`}
     </p>
   );
 }

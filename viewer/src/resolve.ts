@@ -118,6 +118,7 @@ export function meaningOf(array: ArrayInfo | null, look: Look): Meaning {
   const type = dataType(array.dtype);
   const [low, high] = [array.low, array.high].map((value) => missingNumbers([value])[0] ?? null) as [number | null, number | null];
   const missing = missingNumbers(array.missing);
+  if (array.type !== array.dtype && array.missing.includes("NaN")) missing.push(NaN); // of optional integers
   if (look.fillIsMissing) missing.push(...missingNumbers([array.fill]).map((fill) => ofKind(fill, array.kind, type.bits)));
   return { type, part: look.part, kind: array.kind, scale: array.scale, offset: array.offset, missing, low, high, flags: array.flags };
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import islice
 from typing import Any, Final, TypeAlias
@@ -26,8 +26,10 @@ from omnizarr.errors import (
     StoreError,
 )
 from omnizarr.formats import DIALECTS
-from omnizarr.formats.conventions import Nodes, calendars, display, presentation
+from omnizarr.formats.conventions import Nodes, calendars, display, meaning, presentation
+from omnizarr.formats.conventions.ome import summary
 from omnizarr.model import ArrayMetadata, Metadata, grids
+from omnizarr.model.datatypes.optional import VALUE, is_optional
 from omnizarr.netcdf.cdl.times import Times
 from omnizarr.netcdf.header import Attribute
 from omnizarr.nodes import consolidated, detection, extremes, holdings, info, info_rows, showing, wording
@@ -46,7 +48,17 @@ from omnizarr.tools.check import check
 from omnizarr.tools.survey import Survey
 from omnizarr.web import small
 from omnizarr.web.members import Members
-from omnizarr.web.plain import json_text, numbers, packing_facts, plain, texts, unpacked_texts, words
+from omnizarr.web.plain import (
+    floats_of,
+    json_text,
+    numbers,
+    optional_texts,
+    packing_facts,
+    plain,
+    texts,
+    unpacked_texts,
+    words,
+)
 
 StoredChunks: TypeAlias = tuple[tuple[int, ...], frozenset[tuple[int, ...]]]
 """The shape of the chunks of an array, and the coordinates of those that are stored."""
@@ -331,12 +343,13 @@ class Dataset:
         return self._group_info(path, node) if isinstance(node, Group) else self._unreadable_info(path, node)
 
     def _array_info(self, path: str, array: Array) -> dict[str, Any]:
-        facts = _facts_of(array)
+        said = meaning.of(array.path, self.setting(path).around.nodes())
+        facts = replace(_facts_of(array), meaning=said)
         return {
             "path": path,
             "kind": "array",
             "format": _format(array, facts.dialect),
-            "facts": [[name[0].upper() + name[1:], value] for name, value in info_rows.rows(facts, json_text)],
+            "facts": _titled(info_rows.rows(facts, json_text)),
             "attributes": plain(facts.attributes),
             "codecs": [
                 {"name": codec.name, "configuration": plain(codec.configuration), "text": registry.words(codec)}
@@ -362,7 +375,8 @@ class Dataset:
         attributes = facts.attributes
         return {
             "shape": list(facts.shape),
-            "dtype": facts.data_type,
+            "dtype": drawn_type(array, facts.data_type),
+            "type": facts.data_type,
             "chunks": list(facts.chunks or facts.shape),
             "shards": None if facts.shards is None else list(facts.shards),
             "fill": plain(facts.fill_value) if facts.has_fill_value else None,
@@ -370,6 +384,7 @@ class Dataset:
             "units": presentation.units_of(attributes),
             "title": presentation.title_of(attributes),
             **packing_facts(setting.packing),
+            **_marks_of_optional(array),
             "flags": [plain(flag._asdict()) for flag in display.flags(attributes)],
             "dimensions": [plain(asdict(dimension)) for dimension in setting.dimensions],
             "auxiliaries": list(self._auxiliaries(setting)),
@@ -377,6 +392,18 @@ class Dataset:
             "channels": [] if image is None else [channel._asdict() for channel in image.channels],
             "view": list(view),
             "colours": colours,
+            "place": plain(self._place(setting)),
+        }
+
+    def _place(self, setting: Setting) -> dict[str, Any] | None:
+        """Return where an array lies: its ``crs`` in words, and its ``bounds``; None if nothing says it."""
+        place = setting.place
+        if place is None:
+            return None
+        bounds = None if place.placement is None else place.placement.bounds
+        return {
+            "crs": None if place.crs is None else place.crs.label,
+            "bounds": None if bounds is None else list(bounds),
         }
 
     def _auxiliaries(self, setting: Setting) -> Iterator[dict[str, Any]]:
@@ -402,6 +429,7 @@ class Dataset:
         rows.append(["Consolidated", _consolidated(group)])
         if note := reaching.remark(group):
             rows.append(["Note", note])
+        rows += _titled(meaning.rows(meaning.of(group.path, around.nodes())))
         return {
             "path": path,
             "kind": "group",
@@ -415,7 +443,15 @@ class Dataset:
             "error": None,
             "draw": None if finest is None else self.path_of(finest),
             "array": None,
+            "plate": self._plate(group.path, around.nodes()),
         }
+
+    def _plate(self, path: str, nodes: Nodes) -> dict[str, Any] | None:
+        """Return rows, columns and wells of a plate of OME-Zarr; None if the group is none."""
+        found = summary.plate(path, nodes)
+        if found is None:
+            return None
+        return found | {"wells": [well | {"path": self.path_of(well["path"])} for well in found["wells"]]}
 
     def _unreadable_info(self, path: str, node: UnreadableNode) -> dict[str, Any]:
         return {
@@ -538,7 +574,8 @@ class Dataset:
             packing = packing.also_missing(array.fill_value)
 
         def decode(stored: NDArray[Any]) -> extremes.Decoded:
-            values, hidden = packing.decoded(stored)
+            is_masked = stored.dtype.names is not None
+            values, hidden = (floats_of(stored), None) if is_masked else packing.decoded(stored)
             chosen = _PARTS[part](values) if values.dtype.kind == "c" and part in _PARTS else values
             found = numbers_of(chosen, hidden).values
             return extremes.Decoded(found, found)
@@ -548,7 +585,10 @@ class Dataset:
                 raise StoppedError
 
         selection = [places if k == dimension else places[0] for k, places in enumerate(ranges)]
-        found = extremes.read(array, selection, dimension, width, decode, between=end_if_gone, skips_broken=True)
+        keywords: dict[str, Any] = {"fields": list(array.dtype.names or ())} if is_optional(array.dtype) else {}
+        found = extremes.read(
+            array, selection, dimension, width, decode, between=end_if_gone, skips_broken=True, **keywords
+        )
         low, high = (np.where(found.is_empty, np.nan, each) for each in (found.low, found.high))
         error = None if found.error is None else words(found.error)
         return {"step": found.width, "low": numbers(low), "high": numbers(high), "share": found.share, "error": error}
@@ -572,10 +612,14 @@ class Dataset:
         count = math.prod(map(len, ranges))
         if count > MOST_VALUES:
             raise SelectionError("too many elements at once", found=count, expected=f"{MOST_VALUES} at most")
-        fields = None if array.dtype.names is None else list(array.dtype.names)
+        is_masked = is_optional(array.dtype)
+        fields = None if array.dtype.names is None or is_masked else list(array.dtype.names)
         if not count:
             return {"shape": shape, "fields": fields, "values": np.empty(shape, np.bool_).tolist()}
         chosen = tuple(slice(places[0], places[-1] + 1, places.step) for places in ranges)
+        if is_masked:
+            records = array.get_basic_selection(chosen or ..., fields=list(array.dtype.names or ()))
+            return {"shape": shape, "fields": None, "values": optional_texts(np.asarray(records).reshape(shape))}
         stored = np.asarray(array.get_basic_selection(chosen or ..., fields=fields)).reshape(shape)
         packing = self.setting(normalize(path)).packing
         return {"shape": shape, "fields": fields, "values": unpacked_texts(packing, stored)}
@@ -836,6 +880,10 @@ def _array_model(array: Array) -> ArrayMetadata:
     return array._metadata  # noqa: SLF001 - see `_model`
 
 
+def _titled(rows: Iterable[tuple[str, str]]) -> list[list[str]]:
+    return [[name[0].upper() + name[1:], value] for name, value in rows]
+
+
 def _kind(node: Array | Group | UnreadableNode) -> str:
     return "array" if isinstance(node, Array) else "group" if isinstance(node, Group) else "unreadable"
 
@@ -906,12 +954,27 @@ def _facts_of(array: Array) -> ArrayFacts:
         return describe.describe_array(array, survey=Survey())
 
 
+def _marks_of_optional(array: Array) -> dict[str, Any]:
+    """Return what NaN means in a picture of optional integers; of optional floats it may be a value."""
+    dtype = array.dtype if shown_as(array) == "numbers" else None
+    return {"missing": ["NaN"]} if dtype is not None and is_optional(dtype) and dtype[VALUE].kind != "f" else {}
+
+
+def drawn_type(array: Array, name: str) -> str:
+    """Return the data type of what is drawn of an array with the data type of a name: of optional values, float64."""
+    return "float64" if shown_as(array) == "numbers" and is_optional(array.dtype) else name
+
+
 def shown_as(array: Array) -> str:
     """Return how an array is drawn: as ``"numbers"``, as ``"complex"`` ones, or as a ``"table"``."""
     try:
         dtype = array.dtype
     except OmnizarrError:
         return "table"
+    if is_optional(dtype):  # drawn as float64, which has all its values, and NaN
+        inner = dtype[VALUE]
+        is_exact = inner.itemsize <= (8 if inner.kind == "f" else 4)
+        return "numbers" if inner.kind in "biuf" and is_exact else "table"
     if dtype.kind == "c":
         return "complex" if dtype.itemsize <= 16 else "table"
     if dtype.kind in "biufmM" and dtype.itemsize <= 8:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omnizarr.errors import Function, OmnizarrError, Setting, StorageOption, in_python
+from omnizarr.model.datatypes.optional import VALID, VALUE
 from omnizarr.nodes.packing import Marks, Packing
 from omnizarr.stores.redaction import redact
 from omnizarr.support.text import text_of_time, visible
@@ -98,6 +99,28 @@ def unpacked_texts(packing: Packing, stored: NDArray[Any]) -> Any:
     if hidden is not None:
         found = [_MISSING if is_hidden else text for text, is_hidden in zip(found, hidden.reshape(-1), strict=True)]
     return nested(found, values.shape)
+
+
+def floats_of(records: NDArray[Any]) -> NDArray[np.float64]:
+    """Return optional elements, as records of whether they are there and of their value, as numbers; NaN for none.
+
+    >>> from omnizarr.model.datatypes.optional import dtype_of
+    >>> floats_of(np.array([(True, 5), (False, 0)], dtype_of(np.dtype("u1")))).tolist()
+    [5.0, nan]
+    """
+    return np.where(records[VALID], records[VALUE].astype(np.float64), np.nan)
+
+
+def optional_texts(records: NDArray[Any]) -> Any:
+    """Return optional elements as nested lists of text.
+
+    >>> from omnizarr.model.datatypes.optional import dtype_of
+    >>> optional_texts(np.array([(True, 5), (False, 0)], dtype_of(np.dtype("u1"))))
+    ['5', 'missing']
+    """
+    values, valid = records[VALUE].reshape(-1), records[VALID].reshape(-1)
+    found = [text_of(each) if is_there else _MISSING for each, is_there in zip(values, valid, strict=True)]
+    return nested(found, records.shape)
 
 
 def packing_facts(packing: Packing) -> dict[str, Any]:

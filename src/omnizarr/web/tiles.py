@@ -24,10 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from omnizarr.errors import ChunkError, NotRepresentableError, SelectionError
-from omnizarr.model import UNDEFINED, ArrayMetadata, datatypes, thawed
+from omnizarr.model import UNDEFINED, ArrayMetadata, Named, datatypes, thawed
+from omnizarr.model.datatypes.optional import VALID, VALUE, is_optional
 from omnizarr.nodes import info
 from omnizarr.nodes.array import Array
 from omnizarr.web.facts import Stop, StoppedError, never, shown_as
+from omnizarr.web.plain import floats_of
 
 DOCUMENT: Final = "zarr.json"
 
@@ -42,6 +44,7 @@ _MOST_AT_ONCE: Final = 2**27
 _MOST_BROKEN: Final = 64
 """Parts of a tile that are reported separately when they are broken."""
 _MOST_DRAWN: Final = 2
+_DRAWN: Final = Named("float64")
 _LONGEST_STRIDE: Final = 2**62
 
 _parse = re.compile(r"([0-9]{1,19}(?:\.[0-9]{1,19})*)(?:-([0-9]{1,4}(?:[.,][0-9]{1,4})*))?").fullmatch
@@ -210,14 +213,21 @@ class TileArray:
     def _data_type(self) -> datatypes.DataType:
         return datatypes.bind(self._metadata.data_type, self._metadata.byte_order)
 
+    @property
+    def _is_optional(self) -> bool:
+        """Whether elements can be missing: they become numbers, and NaN."""
+        return is_optional(self._data_type.dtype)
+
     @cached_property
     def _fill_value(self) -> Any:
+        if self._is_optional:
+            return np.float64(np.nan)
         fill = self._metadata.fill_value
         return self._data_type.fill_from_json(None if fill is UNDEFINED else fill)
 
     def document(self) -> bytes:
         """Return the document ``zarr.json``."""
-        named = self._metadata.data_type
+        named = _DRAWN if self._is_optional else self._metadata.data_type
         data_type: Any = named.name
         if named.configuration:
             data_type = {"name": named.name, "configuration": thawed(named.configuration)}
@@ -229,7 +239,7 @@ class TileArray:
             "data_type": data_type,
             "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": self.tile_shape}},
             "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
-            "fill_value": thawed(self._data_type.fill_to_json(self._fill_value)),
+            "fill_value": "NaN" if self._is_optional else thawed(self._data_type.fill_to_json(self._fill_value)),
             "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}],
             "attributes": {},
             **({} if names is None else {"dimension_names": names}),
@@ -284,7 +294,7 @@ class TileArray:
             if thinning[widest] >= len(places[widest]):
                 break
             thinning[widest] *= 2
-        dtype = self._data_type.dtype
+        dtype = np.dtype(np.float64) if self._is_optional else self._data_type.dtype
         values = np.full(self.tile_shape, self._fill_value, dtype)
         broken: list[Broken] = []
         pending = list(self._parts(places, thinning))[::-1]
@@ -315,7 +325,11 @@ class TileArray:
         selection = []
         for place, thin, stride in zip(places, thinning, self.steps.strides, strict=True):
             selection.append(slice(place[0] * stride, place[-1] * stride + 1, thin * stride))
-        values = np.asarray(self.array[tuple(selection)])
+        if self._is_optional:
+            records = self.array.get_basic_selection(tuple(selection), fields=[VALID, VALUE])
+            values: NDArray[Any] = floats_of(np.asarray(records))
+        else:
+            values = np.asarray(self.array[tuple(selection)])
         for dimension, (thin, place) in enumerate(zip(thinning, places, strict=True)):
             if thin > 1:
                 values = values.repeat(thin, dimension).take(range(len(place)), dimension)

@@ -9,10 +9,10 @@ Spec: CF conventions, chapter 5, "Coordinate Systems and Domain"; OME-Zarr, "axe
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, NamedTuple
 
-from omnizarr.formats.conventions import axes, display
+from omnizarr.formats.conventions import axes, display, georeference, projections
 from omnizarr.formats.conventions.contract import Nodes
 from omnizarr.formats.conventions.display import Channel
 from omnizarr.formats.conventions.ome import reading as ome
@@ -142,6 +142,42 @@ def dimensions_of(path: str, array: ArrayMetadata, nodes: Nodes, image: Image | 
     if image is not None:
         return tuple(_of_image(path, array, names, nodes, image))
     return tuple(_of_name(path, names, number, size, nodes) for number, size in enumerate(array.shape))
+
+
+def on_earth(
+    found: Sequence[Dimension], path: str, array: ArrayMetadata, nodes: Nodes
+) -> tuple[Sequence[Dimension], georeference.Georeference | None]:
+    """Return the dimensions of a map with the places that its attributes say, and what is known of its place.
+
+    A transform gives places to dimensions without coordinates, unless the map is rotated. Nothing is known of arrays
+    whose names do not tell which dimensions are y and x.
+    """
+    roles = {each.role: number for number, each in reversed(list(enumerate(found)))}
+    is_map = len(found) > 1 and "y" in roles and "x" in roles and all(each.step is None for each in found)
+    place = georeference.of(path, nodes) if is_map else None
+    placement = None if place is None else place.placement
+    if place is None or placement is None or placement.transform is None or placement.dimensions is None:
+        return found, place
+    transform = placement.transform
+    if not transform.is_straight or not transform.is_invertible:
+        return found, place
+    half = 0.0 if placement.registration == "node" else 0.5
+    lines = (transform.f, transform.e), (transform.c, transform.a)
+    placed = list(found)
+    for number, each in enumerate(found):
+        if each.name not in placement.dimensions or each.coordinate is not None:
+            continue
+        is_row = each.name == placement.dimensions[0]
+        start, step = lines[0 if is_row else 1]
+        placed[number] = replace(
+            each,
+            role="y" if is_row else "x",
+            units=projections.of_axis(place.crs, "Y" if is_row else "X").get("units"),
+            step=step,
+            origin=start + half * step,
+            direction="up" if is_row else None,
+        )
+    return placed, place
 
 
 def _of_image(

@@ -40,6 +40,9 @@ _CLOSE: Final = 1e-11
 _REFUSALS: Final = (RuntimeError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
 """What pyproj raises for texts and attributes of others that it does not understand."""
 _PLANE: Final = ("X", "Y")
+_IN_DEGREES: Final = re.compile("EPSG:(4326|4258|4269|4979)|OGC:CRS(84h?|83)")
+_IN_METRES: Final = re.compile("EPSG:(32[67](0[1-9]|[1-5][0-9]|60)|258(2[89]|3[0-8])|3857|3035)")
+"""Systems that are often used, whose unit is known without PROJ: WGS 84, its UTM zones, those of ETRS89, others."""
 _METRES: Final = frozenset({"m", "metre", "metres", "meter", "meters"})
 _DEGREES: Final = re.compile("(arc_?)?deg(ree)?s?(_?(north|east|n|e))?")
 
@@ -125,8 +128,11 @@ def unit_of(crs: Crs | None) -> Literal["m", "degrees"] | None:
     try:
         names = {axis.unit_name for axis in known.from_user_input(thawed(given)).axis_info[:2]}
     except _REFUSALS:  # it is not installed, or does not understand a text of others
+        code = (crs.code or crs.identifier or "") if crs is not None else ""
         wkt = ((crs.wkt if crs is not None else None) or "").lstrip().upper()
-        return "degrees" if wkt.startswith("GEOG") else None
+        if _IN_DEGREES.fullmatch(code) or wkt.startswith("GEOG"):
+            return "degrees"
+        return "m" if _IN_METRES.fullmatch(code) else None
     return "m" if names == {"metre"} else "degrees" if names == {"degree"} else None
 
 

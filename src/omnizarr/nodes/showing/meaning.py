@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from omnizarr.errors import OmnizarrError
 from omnizarr.formats.conventions import calendars, display, presentation
 from omnizarr.formats.conventions.contract import Nodes
+from omnizarr.formats.conventions.georeference import Georeference
 from omnizarr.metadata import as_model
 from omnizarr.nodes import info
 from omnizarr.nodes.packing import Packing
@@ -84,6 +85,8 @@ class Setting:
     dimensions : tuple of presentation.Dimension
     auxiliaries : tuple of presentation.Auxiliary
         Coordinates along several dimensions; none of a coarser level.
+    place : Georeference or None
+        Where it lies on the earth.
     """
 
     array: Array
@@ -91,6 +94,7 @@ class Setting:
     image: presentation.Image | None
     dimensions: tuple[presentation.Dimension, ...]
     auxiliaries: tuple[presentation.Auxiliary, ...] = ()
+    place: Georeference | None = None
     _corners: dict[Any, list[Corners]] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
@@ -100,9 +104,11 @@ class Setting:
         nodes = around.nodes()
         image = presentation.image_of(array.path, nodes)
         model = array._metadata  # noqa: SLF001 - `metadata` would copy all attributes
-        found = presentation.dimensions_of(array.path, model, nodes, image)
+        known = presentation.dimensions_of(array.path, model, nodes, image)
+        found, place = presentation.on_earth(known, array.path, model, nodes) if image is None else (known, None)
         names = [dimension.name for dimension in found]
-        return cls(array, around, image, found, presentation.auxiliaries(array.path, model, names, nodes))
+        beside = presentation.auxiliaries(array.path, model, names, nodes)
+        return cls(array, around, image, tuple(found), beside, place)
 
     def level(self, number: int) -> Setting | None:
         """Return that of another level of the image; None if it does not exist, or has other dimensions."""

@@ -105,6 +105,31 @@ def _of_plate(value: JSON) -> dict[str, Any] | None:
     return {**counts, **({"name": name} if isinstance(name, str) else {})}
 
 
+def plate(path: str, nodes: Nodes) -> dict[str, Any] | None:
+    """Return names of rows and columns of the plate at a path, and its wells; None if there is none.
+
+    Wells have the paths of their groups, and the numbers of their row and column. Those that are at no place are left
+    out.
+    """
+    value = reading.members(path, nodes).get("plate")
+    if not is_object(value):
+        return None
+    sides = [[str(each.get("name")) for each in systems.objects(value.get(name))] for name in ("rows", "columns")]
+    wells = []
+    for each in systems.objects(value.get("wells"))[:_MOST_NODES]:
+        at = each.get("path")
+        names = at.split("/") if isinstance(at, str) else []
+        found = [
+            each.get(key, side.index(name) if name in side else None)
+            for key, side, name in zip(("rowIndex", "columnIndex"), sides, names[-2:], strict=False)
+        ]
+        if len(found) == len(sides) and all(
+            isinstance(number, int) and 0 <= number < len(side) for number, side in zip(found, sides, strict=True)
+        ):
+            wells.append({"path": reading.resolve(path, str(at)), "row": found[0], "column": found[1]})
+    return {"rows": sides[0], "columns": sides[1], "wells": wells}
+
+
 def _of_well(value: JSON) -> dict[str, Any] | None:
     fields = systems.objects(value.get("images") if is_object(value) else None)
     return {"fields": [str(each.get("path")) for each in fields]}
