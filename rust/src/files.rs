@@ -14,6 +14,10 @@
 //!     that are whole or not there at all. Files without a name (`O_TMPFILE`) that are linked into place save some of
 //!     that where the key is new, and cost more than they save where it is not.
 //!
+//!     Chunks beyond the end of an array that is becoming longer are seen when the array has its new shape, and until then
+//!     may be there in part. They are written under their own name, without a temporary file: this halves the time that 2 KiB
+//!     take. If there is something under that name, or what is written must be on the disk, it is done as always.
+//!
 //! Stamps
 //!     tell versions of a value apart by what the file system says of its file. It counts time in ticks (1 to 10 ms, as
 //!     the system was built), and gives the number of a file that is gone to the next one: of two values that are
@@ -24,7 +28,8 @@
 //! Paths
 //!     are given in full, and opened with no link on the way (`beneath`). A directory is not kept open: it would stay the
 //!     same when another takes its place, and then values would be read from, or written to, the wrong place. So writing
-//!     opens the directory and closes it again.
+//!     opens the directory and closes it again. Only while a thread writes one selection beyond the end of an array, whose lock
+//!     its caller holds, does it keep the directory open.
 
 mod beneath;
 mod locks;
@@ -33,6 +38,7 @@ pub mod small;
 #[cfg(test)]
 mod tests;
 
+use std::cell::RefCell;
 use std::fs::{File, Metadata};
 use std::hash::{BuildHasher, RandomState};
 use std::os::unix::ffi::OsStringExt;
@@ -74,6 +80,20 @@ const COARSE: i128 = 10_000_000;
 const LEAST_PATCHED: u64 = 1 << 20;
 /// Longer names are hashed, which keeps the name of a lock file well below the limit of 255 bytes.
 const LONGEST_LOCKED: usize = 60;
+
+thread_local! {
+    /// The directory in which this thread wrote unseen values last, and its path.
+    static FOLDER: RefCell<Option<(Vec<u8>, OwnedFd)>> = const { RefCell::new(None) };
+}
+
+/// Closes the directory that this thread has kept open.
+struct Closing;
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        FOLDER.take();
+    }
+}
 
 /// A store in a directory of the local file system.
 pub struct Files {
@@ -291,6 +311,32 @@ impl Store for Files {
     fn set(&self, key: &str, data: &[u8]) -> Result<()> {
         check_key(key)?;
         self.place(key, data)
+    }
+
+    fn set_unseen(&self, key: &str, data: &[u8]) -> Result<()> {
+        check_key(key)?;
+        if self.fsync {
+            return self.place(key, data);
+        }
+        let (parent, name) = split(key);
+        let path = self.path(parent);
+        let folder = match FOLDER.take().filter(|(known, _)| *known == path) {
+            Some((_, folder)) => folder,
+            None => self.made(parent)?,
+        };
+        match write_new(&folder, name.as_bytes(), data, false) {
+            // An older value, or the directory was removed meanwhile.
+            Err(Errno::EXIST | Errno::NOENT) => self.place(key, data),
+            done => {
+                FOLDER.set(Some((path, folder)));
+                Ok(done?)
+            }
+        }
+    }
+
+    fn attached(&self, work: &mut (dyn FnMut() + Send)) {
+        let _closing = Closing;
+        work();
     }
 
     fn patch(&self, key: &str, patch: &mut Patch<'_>) -> Result<bool> {

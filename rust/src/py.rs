@@ -1009,7 +1009,8 @@ impl Engine {
         shared: Option<PyRef<'py, PyChunkCache>>,
     ) -> PyResult<Option<Rest<'py>>> {
         let kept = shared.map(|cache| Shelf { chunks: Arc::clone(&cache.0), number: 0, share: Some(SMALLEST_SHARE) });
-        let limits = Limits { threads: concurrency, stop: stop.as_ref().map(|stop| &stop.0), shared: kept.as_ref() };
+        let limits =
+            Limits { threads: concurrency, seen: None, stop: stop.as_ref().map(|stop| &stop.0), shared: kept.as_ref() };
         self.guarded(pieces, out, &limits, Verb::Read)
     }
 
@@ -1022,14 +1023,18 @@ impl Engine {
         self.array.chunks.is_none() && inner.as_elements().is_none()
     }
 
-    /// Store `values` in the elements of a plan.
+    /// Store `values` in the elements of a plan. `seen`: how many chunks along each dimension others may ask for meanwhile.
+    // PyO3 hands over what it made.
+    #[allow(clippy::needless_pass_by_value)]
+    #[pyo3(signature = (pieces, values, concurrency, seen=None))]
     fn write<'py>(
         &self,
         pieces: &Bound<'py, PyAny>,
         values: &Bound<'py, PyAny>,
         concurrency: Option<usize>,
+        seen: Option<Vec<u64>>,
     ) -> PyResult<Option<Rest<'py>>> {
-        let limits = Limits { threads: concurrency, stop: None, shared: None };
+        let limits = Limits { threads: concurrency, seen: seen.as_deref(), stop: None, shared: None };
         self.guarded(pieces, values, &limits, Verb::Write)
     }
 }
@@ -1060,6 +1065,8 @@ impl Stop {
 /// How a plan is run.
 struct Limits<'a> {
     threads: Option<usize>,
+    /// How many chunks along each dimension others may ask for while it writes; None: all.
+    seen: Option<&'a [u64]>,
     stop: Option<&'a AtomicBool>,
     shared: Option<&'a Shelf>,
 }
@@ -1093,7 +1100,7 @@ impl Engine {
         limits: &Limits<'_>,
         verb: Verb,
     ) -> PyResult<Option<Rest<'py>>> {
-        let &Limits { threads, stop, shared } = limits;
+        let &Limits { threads, seen, stop, shared } = limits;
         let py = array.py();
         let Some(plan) = plan(pieces)? else { return Ok(None) };
         let buffer = buffer_of(array, verb)?;
@@ -1131,6 +1138,7 @@ impl Engine {
             memory: &memory,
             elements,
             threads,
+            seen,
             stop,
             missing: &missing,
             interrupted: &asked,
@@ -1215,6 +1223,7 @@ impl Engine {
             memory: batch.memory(0),
             elements,
             threads,
+            seen: None,
             stop: None,
             missing: &missing,
             interrupted: &asked,
@@ -1290,6 +1299,7 @@ fn read_together<'py>(
                 memory: &begun.memory,
                 elements: begun.buffer.item_count(),
                 threads: concurrency,
+                seen: None,
                 stop: Some(&stop),
                 missing: &begun.missing,
                 interrupted: &asked,

@@ -185,6 +185,8 @@ pub struct Job<'a> {
     pub elements: usize,
     /// How many threads may work; None: at most as many as there are processors.
     pub threads: Option<usize>,
+    /// How many chunks along each dimension others may ask for while this writes; None: all.
+    pub seen: Option<&'a [u64]>,
     /// Once it is set, no thread goes on to another piece.
     pub stop: Option<&'a AtomicBool>,
     /// How many chunks were not stored.
@@ -559,17 +561,19 @@ impl Job<'_> {
     fn write_piece(&self, piece: &Piece, scratch: &mut Scratch) -> Result<()> {
         let chain = self.array.chain_of(&piece.coords)?;
         let key = self.array.keys.key(&piece.coords);
+        let is_unseen = self.seen.is_some_and(|seen| piece.coords.iter().zip(seen).any(|(at, count)| at >= count));
+        let put = |data: Option<&[u8]>| match data {
+            Some(data) if is_unseen => self.store.set_unseen(&key, data),
+            Some(data) => self.store.set(&key, data),
+            None => self.store.delete(&key),
+        };
         if piece.whole && is_uncut(chain, &piece.selection) {
-            return match chain.encode(&piece.selection, self.memory, scratch)? {
-                Some(data) => self.store.set(&key, data),
-                None => self.store.delete(&key),
-            };
+            return put(chain.encode(&piece.selection, self.memory, scratch)?);
         }
         if !self.store.changes_parts() {
             return Err(Error::refused("a part, of a value that others may be changing"));
         }
-        // A chunk at the edge of the array may hold more elements now, if others have made the array longer.
-        self.store.locked(&key, self.interrupted, &mut || {
+        let mut change = || {
             let change = Change { selection: &piece.selection, values: self.memory };
             // What this cannot do, or finds broken, is left to what follows.
             if self.store.patch(&key, &mut |value| chain.patches(value, &change, scratch)).unwrap_or(false) {
@@ -579,14 +583,16 @@ impl Job<'_> {
             let is_there = self.store.read_all(&key, size_hint(chain), chain.most_stored(), &mut fetched);
             let result = is_there.and_then(|is_there| {
                 let old = is_there.then_some(fetched.as_slice());
-                match chain.update(old, &[change], scratch)? {
-                    Some(data) => self.store.set(&key, data),
-                    None => self.store.delete(&key),
-                }
+                put(chain.update(old, &[change], scratch)?)
             });
             scratch.fetched = fetched;
             result
-        })
+        };
+        if is_unseen {
+            return change(); // no other writer changes it
+        }
+        // A chunk at the edge of the array may hold more elements now, if others have made the array longer.
+        self.store.locked(&key, self.interrupted, &mut change)
     }
 }
 

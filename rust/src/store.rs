@@ -156,6 +156,15 @@ pub trait Store: Send + Sync {
     /// If the system fails. Then the old value is unchanged, and there are no temporary files.
     fn set(&self, key: &str, data: &[u8]) -> Result<()>;
 
+    /// Make `data` the value of a key that readers ask for when a document is stored that says so. Until then, a writer that
+    /// is killed may leave a part of it.
+    ///
+    /// # Errors
+    /// Those of `set`.
+    fn set_unseen(&self, key: &str, data: &[u8]) -> Result<()> {
+        self.set(key, data)
+    }
+
     /// Replace the value of a key by one of the same size that differs in a few places, without reading the others. Return false
     /// if that is not possible: then nothing has changed. The key must be locked.
     ///

@@ -131,6 +131,19 @@ class TestWhatOthersLeft:
         array.resize(16)
         assert array[...].tolist() == [1] * 6 + [2] * 3 + [FILL] * 7
 
+    def test_chunks_that_are_there_are_replaced_by_other_files_and_not_written_into(self, tmp_path, engine):
+        path = tmp_path / "a.zarr"
+        array = make(str(path), (6,), (4,), {"fill_value": FILL})
+        (path / "c/2").write_bytes(b"no chunk")
+        old = {}
+        for number in (1, 2):  # the one that the edge cuts, and one beyond it
+            (tmp_path / f"{number}").hardlink_to(path / f"c/{number}")
+            old[number] = (tmp_path / f"{number}").read_bytes()
+        array.append(np.full(12, 2, "i4"))
+        assert array[...].tolist() == [1] * 6 + [2] * 12
+        assert {number: (tmp_path / f"{number}").read_bytes() for number in old} == old
+        assert sorted(each.name for each in (path / "c").iterdir()) == ["0", "1", "2", "3", "4"]
+
     def test_rows_of_chunks_of_other_sizes(self, engine):
         array = make({}, (10,), [[1, 2, 7]], {"fill_value": FILL})
         litter(array, (16,))

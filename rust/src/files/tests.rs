@@ -845,3 +845,38 @@ fn what_is_not_patched_stays() {
     assert!(read(&store, "large") == Some(large));
     assert_eq!(folder.names(), ["large", "small"]);
 }
+
+#[test]
+fn an_unseen_value_is_written_under_its_name_and_replaces_an_older_one_as_always() {
+    let folder = Folder::new();
+    let store = folder.store();
+    store.attached(&mut || {
+        store.set_unseen("a/new", b"1").unwrap();
+        fs::hard_link(folder.path("a/new"), folder.path("kept")).unwrap();
+        store.set_unseen("a/new", b"second").unwrap();
+        store.set_unseen("b/new", b"3").unwrap();
+        fs::remove_dir_all(folder.path("b")).unwrap();
+        store.set_unseen("b/new", b"4").unwrap();
+    });
+    assert_eq!(read(&store, "a/new"), Some(b"second".to_vec()));
+    assert_eq!(fs::read(folder.path("kept")).unwrap(), b"1");
+    assert_eq!(read(&store, "b/new"), Some(b"4".to_vec()));
+    assert_eq!(folder.names(), ["a", "a/new", "b", "b/new", "kept"]);
+    FOLDER.with_borrow(|kept| assert!(kept.is_none()));
+}
+
+#[test]
+fn an_unseen_value_never_goes_through_a_link() {
+    let (folder, other) = (Folder::new(), Folder::new());
+    fs::write(other.path("target"), "kept").unwrap();
+    fs::create_dir(folder.path("a")).unwrap();
+    symlink(other.path("target"), folder.path("a/x")).unwrap();
+    symlink(&other.0, folder.path("link")).unwrap();
+    let store = folder.store();
+    store.set_unseen("a/x", b"new").unwrap();
+    assert_eq!(kind_of(store.set_unseen("link/y", b"new")), Some(Kind::Refused));
+    FOLDER.take();
+    assert_eq!(read(&store, "a/x"), Some(b"new".to_vec()));
+    assert_eq!(fs::read(other.path("target")).unwrap(), b"kept");
+    assert_eq!(other.names(), ["target"]);
+}

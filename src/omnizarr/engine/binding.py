@@ -63,6 +63,9 @@ class Binding:
         What to call if no chunk of a read is stored.
     conversion : Conversion
         What is done to elements that are read; None: nothing.
+    seen : tuple of int
+        How many chunks along each dimension others may ask for, as the array is becoming longer; None: all. A writer
+        that is killed may leave parts of other chunks.
     """
 
     store: Store
@@ -83,6 +86,7 @@ class Binding:
     elements: Elements | None = field(init=False, repr=False, default=None)
     if_nothing: Callable[[], None] | None = field(init=False, repr=False, default=None)
     conversion: Conversion | None = field(init=False, repr=False, default=None)
+    seen: tuple[int, ...] | None = field(init=False, repr=False, default=None)
     _plain: Binding | None = field(init=False, repr=False, default=None)
     _chains: dict[tuple[int, ...], Chain] = field(init=False, repr=False)
 
@@ -153,10 +157,19 @@ class Binding:
             return None
         if self.native is not None and (engine := native.converting(self, conversion)) is None:
             return None
+        return self._with(conversion=conversion, native=engine, _plain=self.plain)
+
+    def beyond(self, seen: tuple[int, ...]) -> Binding:
+        """Return the binding for chunks of which others ask for the first `seen` along each dimension only.
+
+        The caller holds the lock of the array, and stores its shape later.
+        """
+        return self._with(seen=seen)
+
+    def _with(self, **changes: Any) -> Binding:
         found = object.__new__(Binding)
         for name in Binding.__slots__:
-            setattr(found, name, getattr(self, name))
-        found.conversion, found.native, found._plain = conversion, engine, self.plain
+            setattr(found, name, changes[name] if name in changes else getattr(self, name))
         return found
 
     def filling(self) -> Binding:

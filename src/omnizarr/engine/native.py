@@ -461,7 +461,8 @@ def write(binding: Binding, plan: Plan, value: AnyArray, concurrency: int | None
         reference.write(binding, plan, value, concurrency)
         return
     try:
-        rest = binding.native.write(plan.pieces, _as_buffer(_of_shape(value, plan)), concurrency)
+        seen = () if binding.seen is None else (binding.seen,)
+        rest = binding.native.write(plan.pieces, _as_buffer(_of_shape(value, plan)), concurrency, *seen)
     except (NotImplementedError, OverflowError):
         reference.write(binding, plan, value, concurrency)
         return

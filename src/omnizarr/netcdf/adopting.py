@@ -15,6 +15,7 @@ import numpy as np
 from omnizarr.codecs.chain import holds_only
 from omnizarr.codecs.contract import ChunkPolicy
 from omnizarr.engine import Binding
+from omnizarr.errors import ChunkError
 from omnizarr.model import ArrayMetadata
 from omnizarr.netcdf.dimension import Dimension
 from omnizarr.netcdf.records import users
@@ -28,7 +29,8 @@ def complete(dim: Dimension) -> int:
 
     A record is complete if each variable that has anything beyond the end has all chunks of the record. Variables
     with nothing there do not count. In chunks that the end cuts, and in the last chunks, the last record with
-    something else than the fill value counts as the last one.
+    something else than the fill value counts as the last one. A chunk that cannot be decoded is not there: its writer
+    was killed.
     """
     reaches = [_reach(variable, axis) for variable in users([dim]) for axis in _axes(variable, dim)]
     return min((each for each in reaches if each > dim.stored), default=dim.stored)
@@ -76,11 +78,15 @@ def _reach(variable: Variable, axis: int) -> int:
     binding = detection.bind(stored.where, longer, ChunkPolicy())
     for row in range(first, last):
         begin, end = max(start, row * size), (row + 1) * size
+        try:
+            reaches = [_filled(array, binding, row, axis, begin, across) for across in np.ndindex(*inside)]
+        except ChunkError:
+            if begin > row * size:
+                raise
+            return max(begin, said)  # the writer was killed while it wrote this chunk
         # All chunks in between are complete.
-        if begin > row * size or row == last - 1:
-            reach = min(_filled(array, binding, row, axis, begin, across) for across in np.ndindex(*inside))
-            if reach < end:
-                return max(reach, said)
+        if (begin > row * size or row == last - 1) and min(reaches) < end:
+            return max(min(reaches), said)
     return max(last * size, start, said)
 
 

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from omnizarr import indexing
 from omnizarr.engine import Binding
 from omnizarr.errors import OmnizarrError
-from omnizarr.nodes import chunking, unsaved
+from omnizarr.nodes import chunking, renewing, unsaved
 from omnizarr.nodes.writing import write_values
 from omnizarr.support.locks import RLock
 
@@ -301,9 +301,10 @@ class Records:
         """
         undo: list[Callable[[], None]] = []
         try:
-            for variable in dict.fromkeys([*pieces, *users([*wanted])]):
-                lengths = {axis: wanted[dim] for axis, dim in enumerate(variable._dims) if dim in wanted}
-                undo.append(_lengthen(self._session, variable, lengths, pieces.get(variable, [])))
+            with renewing.together(self._session.root.store, every=True):
+                for variable in dict.fromkeys([*pieces, *users([*wanted])]):
+                    lengths = {axis: wanted[dim] for axis, dim in enumerate(variable._dims) if dim in wanted}
+                    undo.append(_lengthen(self._session, variable, lengths, pieces.get(variable, [])))
             for dim, length in wanted.items():
                 self.enter(dim, length)
         except BaseException:

@@ -130,17 +130,19 @@ class Change:
 
 
 class _Later:
-    """New nodes of a store, of which the groups above have no copies yet."""
+    """Nodes of a store whose copies are renewed later: new ones, of which the groups above have none yet."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, *, every: bool = False) -> None:
         self._store = store
+        self._every = every
         self._paths: set[str] = set()
         self.changes: list[Change] = []
 
     def takes(self, change: Change) -> bool:
-        """Note a change of a new node. Return False for any other, whose copies must not get stale."""
+        """Note a change of a new node, or `every` change. Return False for others, whose copies must not get stale."""
         path = change.where.path
-        if change.where.store is not self._store or not (change.is_new or path in self._paths):
+        is_one = change.is_new or path in self._paths or (self._every and change.below == "same")
+        if change.where.store is not self._store or not is_one:
             return False
         self._paths.add(path)
         self.changes.append(change)
@@ -151,13 +153,14 @@ _later: Final[ContextVar[_Later | None]] = ContextVar("later", default=None)
 
 
 @contextmanager
-def together(store: Store) -> Iterator[None]:
+def together(store: Store, *, every: bool = False) -> Iterator[None]:
     """Renew copies of the nodes that are created in a store in this block, by this thread, once: at its end.
 
     Copies of nodes that are replaced or deleted are renewed as always, so that no reader finds old metadata for new
-    chunks.
+    chunks. `every`: also copies of nodes that change, for changes of which readers may learn later, as of arrays that
+    become longer.
     """
-    later = _Later(store)
+    later = _Later(store, every=every)
     token = _later.set(later)
     error: BaseException | None = None
     try:

@@ -269,6 +269,7 @@ def _grow(growth: Growth, write: Write | None, noted: Change, *, covers: bool) -
             _blank(growth, grown)
         if write is not None:
             binding = _bind(growth.where, grown.meant, growth.policy)
+            binding = binding.beyond(_counts(binding.grid, grown.before))
             if covers:
                 _drop_partly_covered(binding, grown.before)
             write(binding)

@@ -84,6 +84,25 @@ def test_records_are_adopted_wherever_the_edges_are(records, stop):
     assert found(store)["v"] == [[1] * 4] * records + [[7] * 4] * (stop - records)
 
 
+@pytest.mark.parametrize(("key", "length"), [("v/2.1", 4), ("v/3.0", 6), ("t/1", 4)])
+@pytest.mark.parametrize("zlib", [False, True])
+def test_a_chunk_of_which_a_killed_writer_left_a_part_ends_the_records(tmp_path, key, length, zlib):
+    path = tmp_path / "x.zarr"
+    with Dataset(path, "w", layout="D") as dataset:
+        dataset.createDimension("time", None)
+        dataset.createDimension("x", 4)
+        dataset.createVariable("v", "i4", ("time", "x"), chunksizes=(2, 2), zlib=zlib)[:3] = 1
+        dataset.createVariable("t", "f8", ("time",), chunksizes=(4,), zlib=zlib)[:3] = 1
+    leave(str(path), "v", slice(3, 9), 7)
+    leave(str(path), "t", slice(3, 9), 7)
+    chunk = path / key
+    chunk.write_bytes(chunk.read_bytes()[:-5])
+    omnizarr.repair(path, adopt=True, dry_run=False, backup=False)
+    values = found(str(path))
+    assert (len(values["v"]), len(values["t"])) == (length, length)
+    assert values["v"][3:] == [[7] * 4] * (length - 3)
+
+
 @pytest.mark.parametrize("codes", [None, ["chunk-beyond-grid"]])
 def test_nothing_is_adopted_unless_it_is_asked_for(codes):
     store = made(MemoryStore())
