@@ -6,6 +6,7 @@ import gc
 import json
 import os
 import pickle
+import re
 import signal
 import threading
 import time
@@ -19,6 +20,7 @@ import omnizarr
 from omnizarr.data import Loader, Samples, windows
 from omnizarr.errors import BoundsCheckError, ChunkError, SettingError, ShapeError, ValueTypeError
 from omnizarr.settings import engines
+from omnizarr.support import progress
 from tests.engine.both import needs_native, needs_posix, opened
 from tests.repeats import runs
 from tests.stores.recording import recording
@@ -315,6 +317,26 @@ def test_progress_counts_samples():
     counted = []
     seen(Loader({"i": np.arange(10)}, 4, progress=counted.append))
     assert sum(counted) == 10
+
+
+def test_progress_says_how_long_the_loop_waited():
+    class Bar:
+        done, said = 0, ""
+
+        def update(self, n):
+            self.done += n
+
+        def set_postfix_str(self, words, refresh):
+            self.said = words
+
+        def close(self):
+            """Stay."""
+
+    bar = Bar()
+    seen(Loader({"i": np.arange(10)}, 4, progress=bar))
+    assert bar.done == 10
+    assert re.fullmatch(r"waited \d+ % of the time", bar.said)
+    assert re.fullmatch(r"loading: 100 %, 80 B, 10 of 10 samples.*, waited \d+ % of the time", progress.last().words())
 
 
 # -- what is wrong -------------------------------------------------------------------

@@ -145,7 +145,7 @@ class Loader:
     threads : int, optional
         Threads that put batches together, and call the transforms. The default is one per processor, at most four.
     progress : bool, bar or callable, optional
-        Shows how many samples were loaded: see `omnizarr.convert`.
+        Shows how many samples were loaded, and which share of the time your loop waited: see `omnizarr.convert`.
 
     Attributes
     ----------
@@ -517,7 +517,7 @@ class Loader:
     def _load(self, epoch: int, step: int) -> Iterator[dict[str, Any]]:
         convert = batches.converter(self._to)
         stats = self.stats
-        before = stats.reads, stats.hits
+        before, waited_before = (stats.reads, stats.hits), stats.waited
         cached = _CacheCounts(stats, self._caches)
         if self._indexes is None and self._index_nbytes:
             self._indexes = engine.shard_indexes(self._index_nbytes)
@@ -543,7 +543,7 @@ class Loader:
         )
         start, stop = orders.bounds(self._count, self._rank, self._world)
         total = None if self._epochs is None else self._epochs * (stop - start)
-        with Tracker(self._progress, "load", chunks=total, unit="sample") as tracker:
+        with Tracker(self._progress, "loading", chunks=total, unit="sample") as tracker:
             try:
                 run.start()
                 while True:
@@ -557,11 +557,15 @@ class Loader:
                     stats.batches += 1
                     stats.samples += samples
                     stats.skipped += skipped
-                    stats.nbytes += sum(getattr(each, "nbytes", 0) for each in arrays.values())
+                    nbytes = sum(getattr(each, "nbytes", 0) for each in arrays.values())
+                    stats.nbytes += nbytes
                     stats.reads, stats.hits = before[0] + run.planner.reads, before[1] + run.planner.hits
                     stats.most_nbytes = max(stats.most_nbytes, run.planner.most)
                     cached.update()
-                    tracker.count(samples)
+                    tracker.count(samples, nbytes)
+                    if self._progress is not None:
+                        waited = (stats.waited - waited_before) / max(tracker.state.seconds, 1e-9)
+                        tracker.note(f"waited {100 * waited:.0f} % of the time")
                     at = (batch.epoch, batch.step + 1)
                     self._position = at if at[1] < len(self) else (batch.epoch + 1, 0)
                     if convert is not None:

@@ -80,6 +80,8 @@ class State:
         The unit of `chunks`.
     path : str or None
         Path of the current array.
+    note : str
+        What else is worth knowing.
     """
 
     doing: str
@@ -89,6 +91,7 @@ class State:
     done: int = 0
     chunks: int = 0
     path: str | None = None
+    note: str = ""
     started: float = field(default_factory=time.monotonic)
     _seen: deque[tuple[float, int]] = field(default_factory=deque, repr=False)
 
@@ -167,6 +170,7 @@ class State:
             (3, self._count()),
             (4, f"{text.size(int(self.rate))}/s" if is_known else ""),
             (1, "" if left is None else f"{text.duration(round(left))} left"),
+            (5, self.note),
         ]
         return [(rank, words) for rank, words in found if words]
 
@@ -439,6 +443,12 @@ class Tracker:
             self.state.path = f"/{path}" if path else None
             if count and self._bar is not None:
                 self._bar.update(count)
+
+    def note(self, words: str) -> None:
+        """Show words after the numbers, in place of those shown so far; bars of others as they show a path."""
+        self.state.note = words
+        if hasattr(self._bar, "set_postfix_str"):
+            self._bar.set_postfix_str(words, refresh=False)
 
     def counted(self, items: Iterable[T]) -> Iterator[T]:
         """Yield items, and count them, many at once."""
