@@ -39,6 +39,7 @@ ALONE = {
     "docs/howto/spatialdata.md": ("spatialdata",),
     "docs/howto/tiff.md": ("tifffile", "imagecodecs", "zarr"),
     "docs/howto/under-the-name-zarr.md": (),
+    "docs/tutorials/train.md": ("torch", "obstore", "uvicorn"),
     "docs/tutorials/s3.md": ("moto", "flask", "boto3", "obstore", "xarray"),
 }
 AS_ZARR = ROOT / "packages" / "omnizarr-as-zarr" / "src"
