@@ -1,6 +1,7 @@
 """URL pipelines lead to the same values in omnizarr and TensorStore; their other segments are as ZEP 8 has them."""
 
 import gzip
+import json
 import zipfile
 from pathlib import Path
 
@@ -42,6 +43,7 @@ def root(tmp_path_factory):
     raw = (root / "all.zip").read_bytes()
     (root / "all.zip.gz").write_bytes(gzip.compress(raw))
     (root / "long.bin").write_bytes(b"x" * 10 + raw + b"y" * 5)
+    (root / "x.json").write_text('{"a": {"b/c": [1, 2.5, null, "x", {"y": true}], "~": 3, "": 7, "n": [[1], [2]]}}')
     write(f"file://{root}/db.ocdbt/", "ocdbt", "zarr3", "a/")
     write(f"file://{root}/x.n5/", None, "n5", "a/b/")
     return root
@@ -157,6 +159,11 @@ def test_volume_of_neuroglancer(tmp_path):
         ("all.zip|zip:v3/|zarr2:a/b", "segment 2 of the pipeline, 'zarr2:a/b'", "another format"),
         ("v2.zarr/|zarr3:a/b", "segment 1 of the pipeline, 'zarr3:a/b'", "another format"),
         ("v3.zarr/|ocdbt:", "segment 1 of the pipeline, 'ocdbt:'", "no OCDBT database"),
+        ("all.zip|..:x", "segment 1 of the pipeline, '..:x'", "leads out of nothing"),
+        ("x.json|json:a", "segment 1 of the pipeline, 'json:a'", "no JSON pointer"),
+        ("x.json|json:/aa", "segment 1 of the pipeline, 'json:/aa'", "did you mean 'a'?"),
+        ("x.json|json:/a/01", "segment 1 of the pipeline, 'json:/a/01'", "no such value"),
+        ("all.zip|json:", "segment 1 of the pipeline, 'json:'", "no JSON"),
         ("all.zip|zip:|icechunk:", "segment 2 of the pipeline, 'icechunk:'", "has to be in a directory or a bucket"),
     ],
 )
@@ -197,3 +204,72 @@ def test_commands_take_pipelines(root, tmp_path, capsys):
             assert main([*line, place, *target]) == 0, (line, capsys.readouterr())
         assert main(["get", "--json", f"{place.rstrip('/')}{'' if place.endswith(':') else '/'}a/b", "0,:3"]) == 0
         assert main(["diff", place, str(root / "v3.zarr")]) == 0
+
+
+@pytest.mark.parametrize("pointer", ["", "/a", "/a/b~1c", "/a/b~1c/4/y", "/a/b~1c/3", "/a/~0", "/a/", "/a/n/1/0"])
+def test_values_of_json_are_those_of_tensorstore(root, pointer):
+    url = f"file://{root}/x.json|json:{pointer}"
+    assert omnizarr.open(url)[()] == tensorstore.open(url).result().read().result().item()
+
+
+def test_numbers_that_json_does_not_have_are_refused(tmp_path):
+    (tmp_path / "x.json").write_text('{"a": NaN}')
+    with pytest.raises(StoreError, match="NaN is not JSON"):
+        omnizarr.open(f"{tmp_path}/x.json|json:/a")
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "expected"),
+    [
+        # of ZEP 8
+        (
+            "gs://bucket/path/to/outer.zip|zip:path/to/inner.zip|..:other/zarr/hierarchy/|zarr3:path/to/array",
+            ("gs://bucket/path/to/other/zarr/hierarchy/", ["zarr3:path/to/array"]),
+        ),
+        ("gs://bucket/path/to/file.zip|zip:a/b|..:/path/other.zip|zip:c", ("gs://bucket/path/other.zip", ["zip:c"])),
+        ("s3://b/x.zip|zip:a/y.zip|zip:c|..:../z.zip|zip:", ("s3://b/x.zip", ["zip:z.zip", "zip:"])),
+        ("data/x.zip|zip:|..:../y%20z.zarr|zarr3:", ("y z.zarr", ["zarr3:"])),
+    ],
+)
+def test_a_segment_leads_out_of_the_one_before_it(pipeline, expected):
+    first, segments = pipelines.split(pipeline)
+    assert (first, [segment.text for segment in segments]) == expected
+
+
+def test_what_leads_out_leads_to_values(root):
+    assert np.array_equal(omnizarr.open(f"{root}/all.zip|zip:v3/|..:v3.zarr|zarr3:a/b")[...], DATA)
+
+
+@pytest.mark.parametrize("place", ["v3.zarr/a/b", "all.zip/v3/a/b", "v2.zarr", "all.zip|zip:v3/|zarr3:a"])
+def test_info_names_the_pipeline_of_what_it_opened(root, place, capsys):
+    assert main(["info", "--json", f"{root}/{place}"]) == 0
+    url = json.loads(capsys.readouterr().out)["pipeline"]
+    assert repr(omnizarr.open(url)) == repr(omnizarr.open(f"{root}/{place}"))
+    assert main(["info", f"{root}/{place}"]) == 0
+    assert (f"  pipeline    {url}" in capsys.readouterr().out) == ("zip" in place)
+    if not place.endswith("zarr") and "|" not in place:  # TensorStore opens no groups
+        assert np.array_equal(tensorstore.open(url).result().read().result(), DATA)
+
+
+def test_values_in_memory_have_no_pipeline():
+    assert pipelines.of(omnizarr.create_array({}, data=[1]).store, "", 3) is None
+
+
+@pytest.mark.slow
+def test_a_bucket_of_another_server_is_named_by_its_url(s3_server):
+    place = s3_server.fresh()
+    options = {name: value for name, value in place.options.items() if name not in {"endpoint", "allow_http"}}
+    url = f"s3+{place.options['endpoint']}/{place.url.removeprefix('s3://')}/a.zarr"
+    omnizarr.create_array(url, data=DATA, storage_options=options)
+    array = omnizarr.open(f"{place.url}/a.zarr", storage_options=place.options)
+    assert np.array_equal(array[...], DATA)
+    assert pipelines.of(array.store, array.path, 3) == f"{url}/|zarr3:"
+    for each in (url, f"{url}|zarr3:"):
+        assert np.array_equal(omnizarr.open(each, storage_options=options)[...], DATA)
+    assert main(["info", url, *(f"-o{name}={value}" for name, value in options.items())]) == 0
+
+
+@pytest.mark.parametrize("url", ["s3+https://", "s3+https:///bucket", "s3+http://host", "s3+http://host/|zarr3:"])
+def test_servers_without_a_bucket_are_refused(url):
+    with pytest.raises(StoreError, match="names no bucket"):
+        resolve(url)

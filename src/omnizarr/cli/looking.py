@@ -34,6 +34,7 @@ from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group, UnreadableNode
 from omnizarr.nodes.info import ArrayFacts, Facts, GroupFacts, UnreadableFacts
 from omnizarr.nodes.labels import positions
+from omnizarr.stores import pipelines
 from omnizarr.support.lazy import Lazy
 from omnizarr.support.progress import Tick
 from omnizarr.support.text import visible
@@ -85,9 +86,12 @@ def info(path: str, as_json: bool, storage: Storage) -> int:  # noqa: FBT001 - c
     if isinstance(facts, ArrayFacts):
         about = node.store.about_node(node.path.strip("/"))
         if as_json:
-            _print([to_json(facts.to_json() | ({"about": about} if about else {}), indent=2)])
+            more: dict[str, Any] = {"pipeline": pipelines.of(node.store, node.path, node.zarr_format)}
+            more |= {"about": about} if about else {}
+            _print([to_json(facts.to_json() | more, indent=2)])
         else:
             _print(listing.array_card(_title(path), facts))
+            _print(_pipeline_lines(path, node))
             _print(listing.about_lines(about, facts.notes))
         return _code([facts])
     if isinstance(facts, UnreadableFacts):
@@ -95,6 +99,13 @@ def info(path: str, as_json: bool, storage: Storage) -> int:  # noqa: FBT001 - c
         return PROBLEM
     show = _info_json if as_json else _info_text
     return show(_title(path), node, facts, notes, survey)  # type: ignore[arg-type]
+
+
+def _pipeline_lines(path: str, node: Array | Group) -> Iterator[str]:
+    """Yield the pipeline of a node that was asked for by one, or that lies within something else than a directory."""
+    found = pipelines.of(node.store, node.path, node.zarr_format)
+    if found is not None and ("|" in path or found.count("|") > 1):
+        yield f"  pipeline    {fit(visible(found))}"
 
 
 def _survey(node: Array | Group, tick: Tick) -> Survey | None:
@@ -117,6 +128,7 @@ def _notes_of_netcdf(node: Array | Group) -> Notes:
 
 def _info_text(title: str, group: Group, facts: GroupFacts, notes: Notes, survey: Survey | None) -> int:
     _print(listing.group_lines(title, facts))
+    _print(_pipeline_lines(title, group))
     _print(listing.about_lines(group.store.about(), facts.notes))
     _print(listing.remark_lines(reaching.remark(group)))
     reaching.check_members(group)
@@ -131,7 +143,8 @@ def _info_text(title: str, group: Group, facts: GroupFacts, notes: Notes, survey
 
 def _info_json(title: str, group: Group, facts: GroupFacts, notes: Notes, survey: Survey | None) -> int:
     unknown, about = reaching.remark(group), group.store.about()
-    more = ({"unknown": unknown} if unknown else {}) | ({"about": about} if about else {})
+    more: dict[str, Any] = {"pipeline": pipelines.of(group.store, group.path, group.zarr_format)}
+    more |= ({"unknown": unknown} if unknown else {}) | ({"about": about} if about else {})
     head = to_json(facts.to_json() | more, indent=2)
     click.echo(head[: head.rindex("\n}")] + ',\n  "nodes": [', nl=False)
     sums = _Sums()

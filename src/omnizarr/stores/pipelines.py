@@ -13,6 +13,8 @@ URL (or a path), each other one says how to read what those before it lead to:
 ``n5:PATH``                             a node of N5
 ``neuroglancer-precomputed:``           a volume of Neuroglancer
 ``tiff:``                               a TIFF file
+``json:/POINTER``                       a value in a JSON document, as an array without dimensions
+``..:PATH``                             a path beside what the segment before it was in
 ======================================  ========================================================================
 
 The colon can be left out behind a name without a path. Special characters in paths are percent-encoded, ``@`` at the
@@ -25,6 +27,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import os
 import re
 import zlib
@@ -32,16 +35,19 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from omnizarr.errors import OmnizarrError, ReadOnlyError, StoreError
-from omnizarr.stores import kinds, urls
+from omnizarr.stores import kinds, urls, verbs
 from omnizarr.stores.base import Store
 from omnizarr.stores.local.memory import MemoryStore
 from omnizarr.stores.redaction import redact
 from omnizarr.stores.urls import parse
-from omnizarr.stores.wrap.wrappers import PrefixStore
+from omnizarr.stores.wrap.wrappers import PrefixStore, WrapperStore
 from omnizarr.support import suggestions
 
 _LARGEST: Final = 2**30
 """Bytes of a file that is decompressed, or cut out of another one, in memory."""
+_LARGEST_DOCUMENT: Final = 2**26
+"""Bytes of a JSON document of which a value is shown."""
+_UP: Final = ".."
 _ZARR: Final[Mapping[str, tuple[str, ...]]] = {
     "zarr": (),
     "zarr2": (".zarray", ".zgroup"),
@@ -49,8 +55,9 @@ _ZARR: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Segments of Zarr, and the documents of that format."""
 _READING: Final = (None, "r")
-_adapter = re.compile(r"([a-z][a-z0-9+.-]*)(?::(.*))?", re.DOTALL).fullmatch
+_adapter = re.compile(r"([a-z][a-z0-9+.-]*|[.][.])(?::(.*))?", re.DOTALL).fullmatch
 _range = re.compile("([0-9]+)-([0-9]+)").fullmatch
+_digits = re.compile("0|[1-9][0-9]*").fullmatch
 _version = re.compile(r"@([^/]*)(?:/(.*))?", re.DOTALL).fullmatch
 
 Resolve = Callable[[Any, Any, Any], tuple[Store, str]]
@@ -107,7 +114,7 @@ def split(text: str) -> tuple[str, list[Segment]] | None:
     segments = []
     for number, (match, each) in enumerate(zip(matches, rest, strict=True), 1):
         name = each if match is None else match[1]
-        if name not in _OPENERS:
+        if name not in _OPENERS and name != _UP:
             near = suggestions.near_names(name, list(_OPENERS), most=1)
             raise StoreError(
                 f"segment {number} of the pipeline, {redact(each)!r}, is not known",
@@ -115,8 +122,32 @@ def split(text: str) -> tuple[str, list[Segment]] | None:
                 expected=", ".join(f"{known}:" for known in _OPENERS),
                 remedy=f"did you mean '{near[0]}:'?" if near else None,
             )
-        segments.append(Segment(name, (match[2] if match is not None else "") or "", number))
+        path = (match[2] if match is not None else "") or ""
+        if name != _UP:
+            segments.append(Segment(name, path, number))
+        elif segments:
+            root = _beside(root, segments, path)
+        else:
+            raise StoreError(
+                f"segment {number} of the pipeline, {redact(each)!r}, leads out of nothing",
+                found=redact(text),
+                expected="a segment such as zip: before it",
+            )
     return root, segments
+
+
+def _beside(root: str, segments: list[Segment], path: str) -> str:
+    """Leave out the last segment, and change the path of the one before it; return the first segment."""
+    segments.pop()
+    if segments:
+        last = segments[-1]
+        base = f"/{last.path}"
+        segments[-1] = last._replace(path=parse.urljoin(base, path).lstrip("/"))
+        return root
+    if urls.scheme_of(root) is None:
+        return os.path.normpath(os.path.join(os.path.dirname(root), parse.unquote(path)))
+    parts = parse.urlsplit(root)
+    return parse.urlunsplit(parts._replace(path=parse.urljoin(parts.path or "/", path)))
 
 
 def is_pipeline(text: str) -> bool:
@@ -129,6 +160,64 @@ def is_pipeline(text: str) -> bool:
         return split(text) is not None
     except StoreError:
         return True
+
+
+def of(store: Store, path: str, zarr_format: int | str) -> str | None:
+    """Return the pipeline that leads to a node; None if there is none, as for values in memory.
+
+    >>> from omnizarr.stores import LocalStore
+    >>> of(LocalStore("/data/x y.zarr"), "em/a", 3)
+    'file:///data/x%20y.zarr/|zarr3:em/a'
+    """
+    below = parse.quote(path.strip("/"))
+    name = type(store).__name__
+    if name in _SHOWN:
+        base = _base(getattr(store, "store", None))
+        return None if base is None else f"{base}|{_SHOWN[name]}:{below}"
+    base = _base(store)
+    segment = f"zarr{zarr_format}"
+    return f"{base}|{segment}:{below}" if base is not None and segment in _ZARR else None
+
+
+_SHOWN: Final[Mapping[str, str]] = {"N5Store": "n5", "PrecomputedStore": "neuroglancer-precomputed"}
+"""Segments of stores that show a directory of another format, by the names of their classes."""
+
+
+def _base(store: Any) -> str | None:
+    """Return the segments that lead to the root of a store, which end with a slash or a colon."""
+    if store is None:
+        return None
+    name, inner = type(store).__name__, getattr(store, "store", None)
+    if isinstance(store, PrefixStore):
+        above = _base(store.store)
+        return None if above is None else f"{above}{parse.quote(store.prefix)}"
+    if name == "ZipStore":
+        if not isinstance(store.path, str):
+            return None
+        outer = _base(inner) if inner is not None else _url(os.path.abspath(store.path), is_file=True)
+        if outer is None:
+            return None
+        return f"{outer}{parse.quote(store.path) if inner is not None else ''}|zip:"
+    if name == "OcdbtStore":
+        outer = _base(inner)
+        version = f"@{parse.quote(store.version, safe='')}/" if store.version else ""
+        return None if outer is None else f"{outer}|ocdbt:{version}"
+    if name == "IcechunkStore":
+        place, segment = store.pipeline
+        return f"{_url(place) if urls.scheme_of(place) is None else place.rstrip('/') + '/'}|{segment}"
+    if isinstance(inner, Store) and not hasattr(store, "path"):  # a wrapper, which shows the same keys
+        return _base(inner) if isinstance(store, WrapperStore) else None
+    where = verbs.folder(store, "")
+    if where is None or urls.scheme_of(where) is None:
+        return None if where is None else _url(where)
+    server = getattr(store, "server", None)
+    return where if server is None else f"s3+{server}/{where.removeprefix('s3://')}"
+
+
+def _url(path: str, *, is_file: bool = False) -> str:
+    """Return the URL of a path of this machine."""
+    path = parse.quote(os.path.abspath(path).replace(os.sep, "/"))
+    return f"file://{'' if path.startswith('/') else '/'}{path}{'' if is_file else '/'}"
 
 
 def resolve(
@@ -353,6 +442,43 @@ def _folder(scheme: str) -> Callable[[_Pipeline, _Here | None, Segment], _Here]:
     return open_folder
 
 
+def _json(place: _Pipeline, here: _Here | None, segment: Segment) -> _Here:
+    store, key = place.file(here)
+    size = store.size(key) or 0
+    if size > _LARGEST_DOCUMENT:
+        most = f"at most {_LARGEST_DOCUMENT} bytes"
+        raise StoreError("the document is too large", store=repr(store), key=key, found=f"{size} bytes", expected=most)
+    try:
+        value = json.loads(bytes(store.get(key) or b""), parse_constant=_refused)
+    except (ValueError, RecursionError) as error:
+        raise StoreError(f"the file is no JSON: {error}", store=repr(store), key=key) from error
+    pointer = str(parse.unquote(segment.path))
+    if pointer and not pointer.startswith("/"):
+        raise StoreError("this is no JSON pointer", found=pointer, expected="/MEMBER/NUMBER, or nothing")
+    for part in pointer.split("/")[1:]:
+        name = part.replace("~1", "/").replace("~0", "~")
+        try:
+            value = value[int(name) if _digits(name) else len(value)] if isinstance(value, list) else value[name]
+        except (LookupError, TypeError):
+            near = suggestions.near_names(name, list(value), most=1) if isinstance(value, dict) else ()
+            raise StoreError(
+                "there is no such value in the document",
+                store=repr(store),
+                key=key,
+                found=pointer,
+                remedy=f"did you mean {near[0]!r}?" if near else None,
+            ) from None
+    members = {"zarr_format": 2, "shape": [], "chunks": [], "dtype": "|O", "order": "C", "fill_value": None}
+    document = {**members, "compressor": None, "filters": [{"id": "json2"}]}
+    chunk = [value, "|O", []]
+    found = {".zarray": json.dumps(document).encode(), "0": json.dumps(chunk).encode()}
+    return _Here(MemoryStore(found, read_only=True), "", is_open=True)
+
+
+def _refused(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
 def _tiff(place: _Pipeline, here: _Here | None, segment: Segment) -> _Here:
     store, key = place.file(here)
     opened, path = place.member(store, key, {})
@@ -371,4 +497,5 @@ _OPENERS: Final[Mapping[str, Callable[[_Pipeline, _Here | None, Segment], _Here]
     "n5": _folder("n5"),
     "neuroglancer-precomputed": _folder("precomputed"),
     "tiff": _tiff,
+    "json": _json,
 }

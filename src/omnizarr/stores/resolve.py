@@ -6,6 +6,7 @@ URLs, and the module that documents each:
 ``file:///path``, ``file:/path``           a directory, or a file that is an archive or database  `local`, `zip`
 ``memory://name``, ``memory://name/path``  values in this process, the same for the same name    `memory`
 ``s3://``, ``gs://``, ``az://``, ...       object stores                                         `object`
+``s3+https://server/bucket/path``          a bucket of S3 on another server                      `object`
 ``http://``, ``https://``                  a web server                                          `object`
 ``sqlite:///path``                         an SQLite database                                    `sqlite`
 ``lmdb:///path``                           an LMDB environment                                   `lmdb`
@@ -172,6 +173,8 @@ def resolve_root(
 
 
 def _from_text(text: str, mode: str | None, options: dict[str, Any]) -> tuple[Store, str]:
+    text, server = urls.plain(text)
+    options = {**server, **options}
     if "|" in text and (piped := pipelines.resolve(text, mode, options, resolve, _member)) is not None:
         return piped
     if scheme := urls.scheme_of(text):

@@ -28,6 +28,11 @@ def is_local(text: str) -> bool:
     return scheme is None or scheme in LOCAL
 
 
+# AWS has the name of a bucket before the name of its server.
+_of_server = re.compile(r"s3\+(https?)://([^/|?#]*)(/[^|]*)?(.*)", re.IGNORECASE | re.DOTALL).fullmatch
+_in_its_name = re.compile(r"(.+)\.(s3[.-].*amazonaws\.com(?:\.cn)?)", re.IGNORECASE).fullmatch
+_of_google = re.compile(r"gs\+(?:xml\+)?ngauth\+https?://[^/|]*/|gs\+xml://", re.IGNORECASE).match
+
 # Two letters or more, because C:\\ is a drive. Chains of fsspec begin with the name of a filesystem.
 _scheme_of = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)(?:://|::)|(file|local):/", re.IGNORECASE).match
 _hosts = re.compile(r"[a-z]+:(?://(?:localhost(?=/))?)?", re.IGNORECASE).match
@@ -43,6 +48,33 @@ def scheme_of(text: str) -> str | None:
     """
     match = _scheme_of(text)
     return None if match is None else (match[1] or match[2]).lower()
+
+
+def plain(url: str) -> tuple[str, dict[str, str]]:
+    """Return the usual form of a URL that names the server of a bucket as ZEP 8 and Neuroglancer do, and its options.
+
+    The first part of the path is the bucket, unless the server is one of AWS that has it in its name. A server of
+    ngauth, which hands out credentials to browsers, is left out, as by Neuroglancer in Python.
+
+    >>> plain("s3+http://127.0.0.1:9000/bucket/a.zarr")
+    ('s3://bucket/a.zarr', {'endpoint': 'http://127.0.0.1:9000'})
+    >>> plain("s3+https://janelia.s3.us-east-1.amazonaws.com/a.zip|zip:")
+    ('s3://janelia/a.zip|zip:', {'endpoint': 'https://s3.us-east-1.amazonaws.com'})
+    >>> plain("gs+ngauth+https://example.org/bucket/a"), plain("s3://bucket/a")
+    (('gs://bucket/a', {}), ('s3://bucket/a', {}))
+    """
+    if (match := _of_google(url)) is not None:
+        return f"gs://{url[match.end() :]}", {}
+    match = _of_server(url)
+    if match is None:
+        return url, {}
+    protocol, server, path, rest = match[1].lower(), match[2], match[3] or "", match[4]
+    named = _in_its_name(server)
+    if named is not None:
+        return f"s3://{named[1]}{path}{rest}", {"endpoint": f"{protocol}://{named[2]}"}
+    if not server or not path.strip("/"):
+        raise StoreError("the URL names no bucket", found=redact(url), expected=f"s3+{protocol}://SERVER/BUCKET/PATH")
+    return f"s3:/{path}{rest}", {"endpoint": f"{protocol}://{server}"}
 
 
 def path_of(url: str) -> str:

@@ -837,6 +837,13 @@ class IcechunkStore(TargetStore):
             "written": written.isoformat(sep=" ", timespec="seconds"),
         }
 
+    @property
+    def pipeline(self) -> tuple[str, str]:
+        """The path or URL of the repository, and the segment behind it in a pipeline of URLs, without a path."""
+        name = self._address.named()[1] if self._kind in {"branch", "tag"} else self.snapshot
+        kind = f"{self._kind}." if name != self.snapshot else ""
+        return self._address.place, f"icechunk:@{kind}{urls.quote(name, safe='')}/"
+
     def origin(self) -> tuple[Hashable, str]:
         """Return the identity of the snapshot."""
         return (SCHEME, self._address.place, self.snapshot), ""

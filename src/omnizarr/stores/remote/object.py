@@ -52,6 +52,7 @@ from omnizarr.stores.base import (
 from omnizarr.stores.fork_locks import Gate
 from omnizarr.stores.interrupts import contextmanager
 from omnizarr.stores.local.directory import LocalStore
+from omnizarr.stores.redaction import redact
 from omnizarr.stores.remote import object_access, object_coroutines, object_errors, object_forked, object_urls
 from omnizarr.stores.remote.object_answers import (
     FARTHEST,
@@ -994,6 +995,12 @@ class ObjectStore(Store):
 
     def __hash__(self) -> int:
         return hash((ObjectStore, self.origin()))
+
+    @property
+    def server(self) -> str | None:
+        """The URL of the server of S3, without secrets, if it is named by an option."""
+        found = self._store.config.get("endpoint") if self._kind == "S3Store" else None
+        return None if found is None else redact(str(found)).rstrip("/")
 
     @property
     def place(self) -> str:
