@@ -46,7 +46,6 @@ References: TypeAlias = Literal["inside", "trusted"] | Sequence[str]
 INSIDE: Final = "inside"
 PUBLIC: Final = "public"
 TRUSTED: Final = "trusted"
-_FILE: Final = Remedy("if you trust the file, pass {references}", references="trusted")
 _ALL: Final = Remedy("if you trust them, pass {references}", references=StorageOption("trusted"))
 _BELOW: Final = "only what is below a root, by {references}"
 
@@ -216,18 +215,6 @@ def _normal(path: str) -> str:
 
 
 # -- refusals ------------------------------------------------------------------------------
-
-
-def refused(what: str, target: str, *, store: str, path: str = "") -> StoreAccessError:
-    """Return the error for a file that leads to another one outside of its directory."""
-    return StoreAccessError(
-        f"{what} leads out of the directory of the file",
-        store=store,
-        path=path,
-        found=target,
-        expected="a file in the same directory, or below",
-        remedy=_FILE | Remedy(_BELOW, references=[os.path.dirname(os.path.abspath(target))]),
-    )
 
 
 def refused_target(target: str) -> StoreAccessError:

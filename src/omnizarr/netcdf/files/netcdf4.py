@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from omnizarr.errors import MetadataError, StoreAccessError
+from omnizarr.errors import MetadataError
 from omnizarr.model import Note
 from omnizarr.netcdf import forms
 from omnizarr.netcdf.files import attributes, usertypes, values
@@ -34,7 +34,6 @@ from omnizarr.readers.hdf5.messages import Header
 from omnizarr.readers.hdf5.outside import Files, Outside
 from omnizarr.readers.hdf5.source import reason
 from omnizarr.readers.hdf5.virtual import Unsupported
-from omnizarr.stores import trust
 from omnizarr.stores.local.directory import LocalStore
 from omnizarr.stores.manifests.file import File as StoredFile
 from omnizarr.stores.trust import Trust
@@ -73,25 +72,23 @@ def opened(path: Path, allowed: Trust, *, whole: bool = False) -> Source:
     ----------
     path : Path
     allowed : Trust
-        Which other files it may lead to.
+        Which other files it may lead to. What leads elsewhere is left out, with a note.
     whole : bool, optional
         Whether all values will be read. Then datasets whose index of chunks is broken are left out.
 
     Raises
     ------
-    StoreAccessError
-        If it leads where that is not allowed.
     MetadataError
         If it is broken as a whole.
     """
     file = File(LocalStore(path.parent, read_only=True), path.name)
-    return _Reading(Files(file, allowed=allowed), str(path), whole=whole).source()
+    return _Reading(Files(file, allowed=allowed), whole=whole).source()
 
 
 def in_store(file: StoredFile, allowed: Trust, *, whole: bool = False) -> Source:
     """Return a file in any store as a dataset. Raises what `opened` raises."""
     opened_file = File(file.store, file.key, file)
-    return _Reading(Files(opened_file, allowed=allowed), file.path, whole=whole).source()
+    return _Reading(Files(opened_file, allowed=allowed), whole=whole).source()
 
 
 class _Place:
@@ -176,10 +173,9 @@ class _Group:
 class _Reading:
     """What finds the header of a file, and what reads its variables."""
 
-    def __init__(self, files: Files, store: str, *, whole: bool) -> None:
+    def __init__(self, files: Files, *, whole: bool) -> None:
         self._place = _Place(files, files.file.root, "")
         self._places = [self._place]
-        self._store = store
         self._fatal: MetadataError | None = None
         self._is_whole = whole
         self._numbered = self._unnamed = 0
@@ -253,7 +249,8 @@ class _Reading:
                 self._leave_out(group, link.name, self._why_nothing(place, link))
                 return None
         except Outside as error:
-            raise self._refused("the external link", error, f"{group.path}/{link.name}") from error
+            self._leave_out(group, link.name, self._outside("the external link", error))
+            return None
         if found.files is place.files:
             return found.header, place
         if len(self._places) > _MOST_PLACES:
@@ -275,8 +272,9 @@ class _Reading:
     def _leave_out(group: _Group, name: str, why: str) -> None:
         group.notes.append(Note(f"/variables/{name}", f"left out: {why}"))
 
-    def _refused(self, what: str, error: Outside, path: str) -> StoreAccessError:
-        return trust.refused(what, error.place, store=self._store, path=path.lstrip("/"))
+    @staticmethod
+    def _outside(what: str, error: Outside) -> str:
+        return f"{what} leads to {error.place}, out of the directory of the file; it is read only if you trust the file"
 
     def _odd(self, why: str, path: str, found: str) -> MetadataError:
         self._fatal = MetadataError(why, path=path.lstrip("/"), found=found)
@@ -312,7 +310,8 @@ class _Reading:
             dataset, why = self._elsewhere(dataset, place, notes)
         except Outside as error:
             what = "the external storage" if dataset.is_external else "the virtual dataset"
-            raise self._refused(what, error, f"{group.path}/{name}") from error
+            self._leave_out(group, name, self._outside(what, error))
+            return
         scale = None
         if _is_scale(found):
             self._has_scales = True
