@@ -22,6 +22,7 @@ from omnizarr.errors import (
     StoreTimeoutError,
 )
 from omnizarr.stores import LocalStore, ObjectStore, resolve, verbs
+from omnizarr.stores.remote import object_answers
 from tests.stores.contract import VALID_KEYS, LikeADictionary, StoreContract, in_threads
 from tests.stores.recording import FAST, recording
 
@@ -339,6 +340,16 @@ def test_near_parts_are_asked_for_together_and_far_ones_side_by_side(server, web
     assert verbs.get_spans(web, "a", spans) == [value[slice(*span)] for span in spans]
     ranges = sorted(headers["range"] for _, _, headers in server.requests())
     assert ranges == ["bytes=-8", "bytes=0-199", "bytes=900000-900000"]
+
+
+def test_each_of_many_parts_is_looked_for_in_one_answer(server, web, monkeypatch):
+    cuts, cut = [], object_answers.Answer.cut
+    monkeypatch.setattr(object_answers.Answer, "cut", lambda self, span: cuts.append(span) or cut(self, span))
+    monkeypatch.setattr("omnizarr.stores.remote.object.grouped", list)
+    server.values["/data/a"] = value = bytes(range(200))
+    spans = [(start, start + 3) for start in range(180, 0, -4)] + [(-5, None), (190, None)]
+    assert verbs.get_spans(web, "a", spans) == [value[slice(*span)] for span in spans]
+    assert len(cuts) <= len(spans) + 2
 
 
 def test_parts_of_two_versions_are_read_again(server, web):

@@ -11,11 +11,13 @@ import copy
 import os
 import time
 import uuid
+from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias, cast
 
 from omnizarr.errors import (
@@ -582,17 +584,19 @@ class ObjectStore(Store):
                 continue
             if meta is None:
                 return None
-            there = [answer for answer in answers if answer is not None]
+            there = sorted((answer for answer in answers if answer is not None), key=attrgetter("start"))
             parts = [self._cut(key, span, there) for span in (spans if spans is not None else [_ALL])]
             return Read(Parts(parts, meta["size"], self._stamp_of(meta)), meta)
         raise self._restless(key)
 
     def _cut(self, key: str, span: Span, answers: Sequence[Answer]) -> Buffer:
-        for answer in answers:
+        """Return a part of a value from answers in the order of their places."""
+        start, length = bounds(span, answers[0].meta["size"]) if answers else (0, 0)
+        last = bisect_right(answers, start, key=attrgetter("start"))
+        for answer in chain(answers[max(last - 1, 0) : last], answers):  # nearly always the first of them
             part = answer.cut(span)
             if part is not None:
                 return part
-        start, length = bounds(span, answers[0].meta["size"]) if answers else (0, 0)
         if not length:
             return b""
         raise StoreError(
