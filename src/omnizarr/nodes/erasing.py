@@ -285,7 +285,7 @@ class recogniser:  # noqa: N801 - called like a function
     Attributes
     ----------
     arrays : set of str
-        Directories of arrays, also of those that only notes name.
+        Directories of arrays, also of those that only notes name; not of all that have nothing but a ``zarr.json``.
     chunks_of_drafts : set of str
         Prefixes of the chunks of arrays of drafts.
     notes : list of str
@@ -308,6 +308,8 @@ class recogniser:  # noqa: N801 - called like a function
         self.notes: list[str] = []
         self.whole: set[str] = set()
         self._linked: set[str] = set()
+        asked_of: set[str] = set()
+        """Directories of keys that are those of chunks if an array lies there or above."""
         for key in chain(own, *below):
             directory, _, name = key.rpartition("/")
             if name == JOURNAL:
@@ -316,8 +318,10 @@ class recogniser:  # noqa: N801 - called like a function
                 self._markers.setdefault(directory, set()).add(name)
             elif key.endswith("/") and _leads_to_nodes(store, key):
                 self._linked.add(key)
+            if name not in _NAMES:
+                asked_of.add(directory)
             self.chunks_of_drafts.update(_chunks_of_draft(key))
-        self.arrays, decoders = _arrays_among(store, self._markers, known)
+        self.arrays, decoders = _arrays_among(store, self._markers, known, asked_of)
         if self.notes:
             self._read_notes(store)
         self._decoders, self._decoders_above = decoders, Above(decoders)
@@ -399,9 +403,11 @@ def _drafts(key: str) -> Iterator[tuple[int, str | None, str]]:
 
 
 def _arrays_among(
-    store: Store, markers: Mapping[str, set[str]], known: Mapping[str, bool]
+    store: Store, markers: Mapping[str, set[str]], known: Mapping[str, bool], asked_of: Iterable[str]
 ) -> tuple[set[str], dict[str, Callable[[str], bool]]]:
     """Return the directories of arrays, by the names of the documents in each, or else by reading them.
+
+    Documents are read only of those that one of the directories `asked_of` is, or is below.
 
     For arrays whose keys another package makes, also return what recognises the ends of these keys.
     """
@@ -409,6 +415,10 @@ def _arrays_among(
     arrays = {at for at, names in markers.items() if names & _OF_ARRAYS or ("meta" in names and _is_v1(store, at))}
     arrays.update(at for at, is_array in known.items() if is_array)
     unsure = [at for at, names in markers.items() if _ENTRY in names and at not in arrays and at not in known]
+    if unsure:
+        above = Above(dict.fromkeys(unsure))
+        wanted = {at for directory in asked_of for at in above.of(f"{directory}/")}
+        unsure = [at for at in unsure if at in wanted]
     for position, document in bounded.documents(store, [_join(at, _ENTRY) for at in unsure]):
         if document is None:
             continue

@@ -20,6 +20,8 @@ from omnizarr.model.datatypes.data_type import bytes_of
 from omnizarr.nodes import new_metadata
 from omnizarr.nodes.equivalence import have_same_bytes, spec_of
 from omnizarr.nodes.new_metadata import Coding
+from omnizarr.support.memo import Memo
+from omnizarr.tools.translate import translation
 from omnizarr.tools.translate.translation import translate
 
 FIVE = (V1, V2, DRAFT2019, DRAFT2020, V3)
@@ -943,3 +945,30 @@ class TestCarry:
 def test_the_table_has_arrays_of_every_dialect(dialect):
     assert all(isinstance(metadata, ArrayMetadata) for metadata in table(dialect.name))
     assert len(table(dialect.name)) >= 20
+
+
+@pairs
+def test_array_that_differs_in_attributes_alone_becomes_what_it_would_become_first(old, new, monkeypatch):
+    """What was found out for the first of many arrays is used for the others."""
+    others = {"units": "m", "scale": 3, "nested": {"a": [1, None]}}
+    sources = [replace(source, attributes={**source.attributes, **others}) for source in table(old.name)[::4]]
+    for source in table(old.name)[::4]:
+        translate(source, new, path="first")
+    after = [translate(source, new, path="a/b") for source in sources]
+    for source, found in zip(sources, after, strict=True):
+        monkeypatch.setattr("omnizarr.tools.translate.translation._forms", Memo())
+        alone = translate(source, new, path="a/b")
+        assert found == alone
+        assert repr(found.target) == repr(alone.target)
+        assert {loss.path for loss in found.losses} <= {"a/b"}
+
+
+def test_codecs_of_similar_arrays_are_looked_for_once(monkeypatch):
+    asked = []
+    nearest = translation.with_nearest_codecs
+    monkeypatch.setattr(translation, "_forms", Memo())
+    monkeypatch.setattr(translation, "with_nearest_codecs", lambda *args: asked.append(1) or nearest(*args))
+    for number in range(5):
+        translate(v2(attributes={"number": number}), V3, path=f"a{number}")
+    translate(v2("<i2", attributes={"number": 5}), V3)
+    assert len(asked) == 2

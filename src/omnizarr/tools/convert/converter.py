@@ -308,9 +308,13 @@ class _Work:
             self.executor.expect(place.store, ())
         self.record = self._journal()
         is_complete = self.is_complete = self._begin(self.record)
-        sizes = {step.path: self._move(step).sides()[0].values_bytes() * (1 + self.task.verify) for step in arrays}
-        chunks = {step.path: self._move(step).sides()[1].grid.nchunks for step in arrays}
-        total, number, times = sum(sizes.values()), sum(chunks.values()), 1 + self.task.verify
+        sizes: dict[str, int] = {}
+        chunks: dict[str, int] = {}
+        times = 1 + self.task.verify
+        for step in arrays:
+            source, target = self._move(step).sides()
+            sizes[step.path], chunks[step.path] = source.values_bytes() * times, target.grid.nchunks
+        total, number = sum(sizes.values()), sum(chunks.values())
         far = max(self.plan.source.where.store, self.root.store, key=lambda store: store.features.concurrency)
         quiet: _Shown = _Quiet()
         whole = Effort(self.task.max_memory, self.task.of_moves["concurrency"])
@@ -668,6 +672,7 @@ class _Work:
             step.translation,
             resume=self.resumed is not None,
             temporary=self.temporary,
+            is_new=self.is_new,
             **self.task.of_moves,
         )
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Final, Literal, NamedTuple
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Final, Literal, NamedTuple
 
 from omnizarr import engine, indexing
 from omnizarr.codecs.chain import losses
@@ -64,6 +64,8 @@ _SHARED_BYTES: Final = 16 * 1024 * 1024
 """Size from which elements are worth sending to another process."""
 _SHARED_CHUNKS: Final = 256
 """Maximum number of chunks that are sent together."""
+_FEW: Final = 256
+"""Maximum number of stored chunks that are remembered."""
 _MOST_FILLED: Final = 10**8
 """Maximum number of missing chunks that are written, if missing chunks have another meaning in the target."""
 _UNDECODABLE: Final = (CodecError, UnknownExtensionError, MemoryError)
@@ -111,6 +113,8 @@ class Move:
     temporary : StorePath, optional
         What temporary objects may be below until `discard`. Without it there is but one pass, however often that reads
         the source.
+    is_new : bool
+        The target had no chunks before, so that it has none but those that `run` wrote.
     """
 
     source: StorePath
@@ -122,6 +126,12 @@ class Move:
     max_memory: int | None = None
     compares: bool = True
     temporary: StorePath | None = None
+    is_new: bool = False
+    _known: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """Both sides, and the chunks of the source, if they are few: what was found once."""
+
+    def __reduce__(self) -> tuple[type[Move], tuple[Any, ...]]:
+        return type(self), tuple(getattr(self, each.name) for each in fields(self) if each.init)
 
     @property
     def at_once(self) -> int:
@@ -139,7 +149,24 @@ class Move:
         before, after = self.translation.source, self.translation.target
         if not isinstance(before, ArrayMetadata) or not isinstance(after, ArrayMetadata):
             raise TypeError("only arrays have chunks")
-        return Chunks.of(self.source, before), Chunks.of(self.target, after, store)
+        if store is not None:
+            return self.sides()[0], Chunks.of(self.target, after, store)
+        if "sides" not in self._known:
+            self._known["sides"] = Chunks.of(self.source, before), Chunks.of(self.target, after)
+        found: tuple[Chunks, Chunks] = self._known["sides"]
+        return found
+
+    def _stored(self) -> Iterator[Coords]:
+        """Yield the coordinates of the stored chunks of the source, which is listed once if they are few."""
+        known = self._known.get("stored")
+        if known is not None:
+            yield from known
+            return
+        found = self.sides()[0].stored()
+        first = list(itertools.islice(found, _FEW + 1))
+        if len(first) <= _FEW:
+            self._known["stored"] = first
+        yield from itertools.chain(first, found)
 
     def goes_by_chunks(self) -> bool:
         """Return whether stored chunks are moved one by one: not if some are missing that must be written.
@@ -182,10 +209,11 @@ class Move:
         StoreError
         """
         source = self.sides()[0]
+        self._known.pop("stored", None)
         if self.goes_by_chunks():
             is_copy = self.translation.same_bytes
             job = self._of_chunks(_Copying if is_copy else _Recompressing, executor.width)
-            return Moved("copied" if is_copy else "recompressed", *executor.run(job, source.stored(), tick))
+            return Moved("copied" if is_copy else "recompressed", *executor.run(job, self._stored(), tick))
         sides = self.bound()  # here already, as what cannot be bound here is not sent to others
         found = self._route(sides, executor.width)
         shelves = self._shelves(sides, found)
@@ -285,7 +313,7 @@ class Move:
         regions = regions_of(blocks)
         if self.translation.same_fill:
             ndim = len(blocks.shape)
-            yield from regions.holding(_lifted(source.grid.slices_of(coords), ndim) for coords in source.stored())
+            yield from regions.holding(_lifted(source.grid.slices_of(coords), ndim) for coords in self._stored())
             return
         nchunks = self.sides()[1].grid.nchunks
         if nchunks > _MOST_FILLED:
@@ -321,7 +349,7 @@ class Move:
         except SourceUnreadableError as error:
             if not self.translation.same_bytes or not self.translation.same_fill:
                 raise error.reason from None
-            both = itertools.chain(source.stored(), target.stored())
+            both = itertools.chain(self._stored(), target.stored())
             executor.run(self._of_chunks(_ComparingBytes, executor.width), both, tick)
             return Compared("bytes", str(error.reason))
 
@@ -338,9 +366,10 @@ class Move:
         broken: dict[str, str] = {}
         for number, blocks in enumerate(found.blocks):
             is_last = number == len(found.blocks) - 1
+            has_others = is_last and not (self.is_new and self.translation.same_fill)
             boxes = itertools.chain(
-                (_lifted(source.grid.slices_of(coords), ndim) for coords in source.stored()),
-                (target.grid.slices_of(coords) for coords in (target.stored() if is_last else ())),
+                (_lifted(source.grid.slices_of(coords), ndim) for coords in self._stored()),
+                (target.grid.slices_of(coords) for coords in (target.stored() if has_others else ())),
             )
             job: Job[int] = (_Comparing if is_last else _ComparingTemporary)(self, found, shelves, number)
             broken.update(executor.run(job, regions_of(blocks).holding(boxes), tick).broken)
@@ -466,6 +495,10 @@ class _Copying(_OfChunks):
 @dataclass(frozen=True)
 class _Recompressing(_OfChunks):
     """Copy its decompressed bytes, compressed by another codec."""
+
+    @property
+    def checks_first(self) -> bool:
+        return True
 
     def begin(self, broken: dict[str, str]) -> tuple[Callable[[Coords], int], Tally]:
         tally = Tally(self.move.target.store)

@@ -71,8 +71,10 @@ class Known(NamedTuple):
         """List all keys, and read the documents."""
         sizes = list(holdings.sizes(where))
         is_document = document_test(where)
-        number = sum(is_document(key) for key, _ in sizes)
-        is_lost = number > _DOCUMENTS * mentions.MOST_LOOKED_AT  # to read some would be in vain
+        documents = [key for key, _ in sizes if is_document(key)]
+        # In a draft, documents of several nodes lie in the same directory.
+        number = len({key.rpartition("/")[0] for key in documents} if where.home is None else documents)
+        is_lost = number > (1 if where.home is None else _DOCUMENTS) * mentions.MOST_LOOKED_AT  # some would be in vain
         return cls(sizes, {} if is_lost else mentions.around(where, few=number <= mentions.MOST_LOOKED_AT))
 
 

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from importlib import import_module
-from itertools import islice
+from itertools import chain, islice
 from queue import Empty, SimpleQueue
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
@@ -141,8 +141,19 @@ class Job(Task[Item, Written]):
         """Bytes of elements that are done with a value that is written, where an item becomes many; else 0."""
         return 0
 
+    @property
+    def checks_first(self) -> bool:
+        """Whether `begin` finds out whether the work can be done, so that it is called if there is none, too."""
+        return False
+
     def perform(self, items: Iterable[Item], tick: Tick) -> Written:
         """Do the work in this process. Return the results of writing."""
+        if not self.checks_first:
+            items = iter(items)
+            some = list(islice(items, 1))
+            if not some:
+                return Written()
+            items = chain(some, items)
         broken: dict[str, str] = {}
         work, tally = self.begin(broken)
         ahead = _Ahead(tick, self.value_bytes)

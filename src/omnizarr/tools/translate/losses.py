@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeVar
 
 from omnizarr.codecs import chain
 from omnizarr.errors import NotRepresentableError, OmnizarrError
@@ -58,6 +58,7 @@ class NodeLosses:
     remarks: list[str] = field(default_factory=list)
     of_missing: list[Loss] = field(default_factory=list)
     """Losses that concern only missing chunks."""
+    _tried: tuple[Metadata, tuple[Any, str]] | None = field(default=None, repr=False)
 
     @property
     def title(self) -> str:
@@ -93,6 +94,20 @@ class NodeLosses:
         """Record that something is expressed differently."""
         if text not in self.remarks:
             self.remarks.append(text)
+
+    def add(self, other: NodeLosses) -> None:
+        """Take over what was reported of another node that shares all that was looked at."""
+        places = [(self.losses, other.losses), (self.of_missing, other.of_missing)]
+        for ours, theirs in places:
+            ours += [replace(loss, path=self.path) for loss in theirs]
+        for text in other.remarks:
+            self.remark(text)
+
+    def attempt(self, metadata: M) -> tuple[M | None, str]:
+        """Return what `attempt` returns for the target. What was tried last is not tried again."""
+        if self._tried is None or self._tried[0] is not metadata:
+            self._tried = metadata, attempt(metadata, self.dialect)
+        return self._tried[1]
 
 
 def attempt(metadata: M, dialect: Dialect) -> tuple[M | None, str]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -27,9 +27,11 @@ from omnizarr.formats.extensions import write_extension
 from omnizarr.formats.reader import is_list, join
 from omnizarr.formats.spelling import same
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Loss, Metadata, Named
+from omnizarr.model.datatypes import DataType
 from omnizarr.nodes.attributes import quotes_nonfinite
 from omnizarr.nodes.equivalence import have_same_bytes, have_same_elements, spec_of
 from omnizarr.stores.base import invalid_key, is_key
+from omnizarr.support.memo import Memo
 from omnizarr.tools.translate.coding import (
     KEEP,
     PORTABLE,
@@ -248,7 +250,7 @@ def _translate_group(source: GroupMetadata, account: NodeLosses) -> Translation:
     target = GroupMetadata(dialect=account.dialect.name)
     attributes = _strict_attributes(source, account)
     target = _with_members(_with_attributes(target, attributes, account), source, account)
-    read, _ = attempt(target, account.dialect)
+    read, _ = account.attempt(target)
     return Translation(source, read or target)
 
 
@@ -268,11 +270,12 @@ def _strict_attributes(source: Metadata, account: NodeLosses) -> dict[str, JSON]
 
 def _with_attributes(target: M, attributes: Mapping[str, JSON], account: NodeLosses) -> M:
     """Return `target` with those attributes that it can have."""
-    if _holds_attributes(target, attributes, account)[0]:
-        return replace(target, attributes=attributes)
+    made = replace(target, attributes=attributes)
+    if _is_held(made, account)[0]:
+        return made
     kept: dict[str, JSON] = {}
     for name, value in attributes.items():
-        is_held, why = _holds_attributes(target, {name: value}, account)
+        is_held, why = _is_held(replace(target, attributes={name: value}), account)
         if is_held:
             kept[name] = value
         else:
@@ -280,9 +283,10 @@ def _with_attributes(target: M, attributes: Mapping[str, JSON], account: NodeLos
     return replace(target, attributes=kept)
 
 
-def _holds_attributes(target: M, attributes: Mapping[str, JSON], account: NodeLosses) -> tuple[bool, str]:
-    read, why = attempt(replace(target, attributes=attributes), account.dialect)
-    if read is not None and not same(read.attributes, attributes):
+def _is_held(target: Metadata, account: NodeLosses) -> tuple[bool, str]:
+    """Return whether the format keeps the attributes of a node; if not, why."""
+    read, why = account.attempt(target)
+    if read is not None and not same(read.attributes, target.attributes):
         return False, "it would be read as something else"
     return read is not None, why
 
@@ -293,7 +297,7 @@ def _with_members(target: M, source: Metadata, account: NodeLosses) -> M:
         target = replace(target, unknown=source.unknown)
         spelled = replace(target, spellings=source.spellings)
         # tolerated spellings are written as specified
-        return spelled if attempt(spelled, account.dialect)[0] is not None else target
+        return spelled if account.attempt(spelled)[0] is not None else target
     _lose_extensions(source, account)
     kept: dict[str, JSON] = {}
     # the text of v2 allows none in .zgroup
@@ -306,7 +310,7 @@ def _with_members(target: M, source: Metadata, account: NodeLosses) -> M:
             account.remark(f"member {name!r}, which no text defines, is kept")
         else:
             _lose_members({name: value}, account)
-    return replace(target, unknown=kept)
+    return replace(target, unknown=kept) if kept or target.unknown else target
 
 
 def _lose_members(members: Mapping[str, JSON], account: NodeLosses) -> None:
@@ -343,6 +347,97 @@ def _translate_array(
         before = spec_of(source).data_type
     except OmnizarrError as error:
         return _translate_unknown(source, error, account, keys=keys)
+    form = _form_of(source, before, encoding, account, keys=keys, in_place=in_place, characters=characters)
+    target = _with_attributes(form.target, _strict_attributes(source, account), account)
+    target = _with_members(target, source, account)
+    if form.values == "filled" and isinstance(target.fill_value, int):  # others mask NaN, NaT and "" without it
+        target = replace(target, attributes={**target.attributes, "_FillValue": target.fill_value})
+    read, why = account.attempt(target)
+    if read is None:
+        raise account.fail("", "the array", f"{account.title} cannot hold it: {why}")
+    if form.effect is None:
+        same_bytes, same_elements = _effect(source, read, before, encoding, account)
+    else:
+        same_bytes, same_elements = form.effect
+        account.add(form.later)
+    if not same_elements and not any("again" in remark for remark in account.remarks):
+        account.remark(_ENCODED_ANEW)
+    if in_place and not same_bytes:
+        why = "chunks would have to be written again, and in place they stay unchanged"
+        raise account.fail("", "the array", f"{why}: convert it to another place")
+    return Translation(
+        source, read, same_bytes=same_bytes, same_elements=same_elements, same_fill=form.same_fill, values=form.values
+    )
+
+
+class _Form(NamedTuple):
+    """What becomes of an array, whatever its attributes, its unknown members and its path.
+
+    Attributes
+    ----------
+    target : ArrayMetadata
+        Without attributes.
+    values : {"same", "cast", "integers", "raw", "text", "filled"}
+    same_fill : bool
+    effect : (bool, bool), optional
+        What `_effect` returns; None if the target is read only with attributes.
+    first, later : NodeLosses
+        What is reported before attributes and members are looked at, and after that.
+    """
+
+    target: ArrayMetadata
+    values: Values
+    same_fill: bool
+    effect: tuple[bool, bool] | None
+    first: NodeLosses
+    later: NodeLosses
+
+
+_forms: Final[Memo[_Form]] = Memo(most_bytes=8192)
+"""Most arrays of a hierarchy differ in attributes alone."""
+
+
+def _form_of(
+    source: ArrayMetadata,
+    before: DataType,
+    encoding: Encoding,
+    account: NodeLosses,
+    *,
+    keys: Named | None,
+    in_place: bool,
+    characters: int | None,
+) -> _Form:
+    """Return what becomes of an array, and add what is reported first to its account."""
+    bare = replace(source, attributes={}, unknown={}, spellings={}, notes=())
+    first, later = (NodeLosses(bare, account.dialect, "") for _ in range(2))
+
+    def make() -> _Form:
+        return _formed(bare, before, encoding, first, later, keys=keys, in_place=in_place, characters=characters)
+
+    try:
+        if encoding.any_layout or encoding.any_coding:  # settings can be asked for then
+            form = make()
+        else:
+            form = _forms.get((bare, account.dialect.name, encoding, keys, in_place, characters), make)
+    except CannotCarryError:
+        account.add(first)
+        raise
+    account.add(form.first)
+    return form
+
+
+def _formed(
+    source: ArrayMetadata,
+    before: DataType,
+    encoding: Encoding,
+    account: NodeLosses,
+    later: NodeLosses,
+    *,
+    keys: Named | None,
+    in_place: bool,
+    characters: int | None,
+) -> _Form:
+    """Return what becomes of an array without attributes, with what is reported in two accounts."""
     shape = _nearest_shape(source, account)
     flat = without_shards(source, encoding, account)
     target, values = with_nearest_type(
@@ -362,12 +457,15 @@ def _translate_array(
     target, same_fill = with_fill_value(target, source, before, values, account)
     target = _with_keys(target, source, account, keys=keys, in_place=in_place)
     target = _with_names(target, source, account)
-    target = _with_members(target, source, account)
-    if values == "filled" and isinstance(target.fill_value, int):  # other programs mask NaN, NaT and "" without it
-        target = replace(target, attributes={**target.attributes, "_FillValue": target.fill_value})
-    read, why = attempt(target, account.dialect)
-    if read is None:
-        raise account.fail("", "the array", f"{account.title} cannot hold it: {why}")
+    read, _ = attempt(target, account.dialect)
+    effect = None if read is None else _effect(source, read, before, encoding, later)
+    return _Form(target, values, same_fill, effect, account, later)
+
+
+def _effect(
+    source: ArrayMetadata, read: ArrayMetadata, before: DataType, encoding: Encoding, account: NodeLosses
+) -> tuple[bool, bool]:
+    """Return whether stored chunks stay the same, and whether their elements do, and report what changes."""
     remark_byte_order(source, read, before, account)
     remark_parameters(source, read, account)
     if read.dialect == "v3" and (source.dialect != "v3" or encoding.any_coding):
@@ -376,15 +474,7 @@ def _translate_array(
     if not same_bytes:
         _lose_values(source, read, account)
     is_as_asked = encoding.any_layout or encoding.any_coding
-    same_elements = same_bytes or (not is_as_asked and have_same_elements(source, read))
-    if not same_elements and not any("again" in remark for remark in account.remarks):
-        account.remark(_ENCODED_ANEW)
-    if in_place and not same_bytes:
-        why = "chunks would have to be written again, and in place they stay unchanged"
-        raise account.fail("", "the array", f"{why}: convert it to another place")
-    return Translation(
-        source, read, same_bytes=same_bytes, same_elements=same_elements, same_fill=same_fill, values=values
-    )
+    return same_bytes, same_bytes or (not is_as_asked and have_same_elements(source, read))
 
 
 def _without_text_codecs(codecs: Iterable[Named]) -> Iterator[Named]:
@@ -430,6 +520,7 @@ def _translate_unknown(
     if ":" in source.data_type.name or source.dialect == account.dialect.name:
         target = replace(source, dialect=account.dialect.name, spellings={}, notes=(), unknown={})
         target = _with_names(_with_keys(target, source, account, keys=keys, in_place=False), source, account)
+        target = _with_attributes(target, _strict_attributes(source, account), account)
         read, _ = attempt(target, account.dialect)
         if read is not None and have_same_bytes(source, read):
             _lose_members(source.unknown, account)
@@ -488,7 +579,7 @@ def _with_keys(
 
 
 def _with_names(target: ArrayMetadata, source: ArrayMetadata, account: NodeLosses) -> ArrayMetadata:
-    """Return `target` with attributes, and with names of dimensions if the format has a place for them."""
+    """Return `target` with names of dimensions, if the format has a place for them."""
     names = source.dimension_names
     read, _ = attempt(replace(target, dimension_names=names), account.dialect)
     if read is not None and read.dimension_names == names:
@@ -498,4 +589,4 @@ def _with_names(target: ArrayMetadata, source: ArrayMetadata, account: NodeLosse
     elif names is not None:
         why = f"{account.title} has no place for them, and the attribute _ARRAY_DIMENSIONS has no null"
         account.lose("/dimension_names", f"dimension_names {list(names)}", why)
-    return _with_attributes(target, _strict_attributes(source, account), account)
+    return target
