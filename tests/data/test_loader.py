@@ -285,6 +285,18 @@ def test_memory_of_batches_that_nobody_has_is_used_again():
     assert len(places) < 12
 
 
+@pytest.mark.parametrize("memory", ["1GB", 20_000])
+@pytest.mark.parametrize("shuffle", SHUFFLES)
+def test_memory_of_chunks_is_used_again_by_later_epochs(shuffle, memory):
+    values, array = rows(1000, 30)
+    loader = Loader({"x": array, "i": np.arange(1000)}, 8, shuffle=shuffle, memory=memory)
+    loops = [[(batch["x"].copy(), batch["i"]) for batch in loader] for _ in range(3)]
+    beside = [batch for pair in zip(loader, loader, strict=True) for batch in pair]
+    for x, i in [*sum(loops, []), *((batch["x"], batch["i"]) for batch in beside)]:  # noqa: RUF017 - they are few
+        assert np.array_equal(x, values[i])
+    assert loader.stats.most_nbytes <= 34 * 30 * 12 * 4
+
+
 def test_transforms_get_each_sample_and_numbers_that_depend_on_it_alone():
     def transform(sample, random):
         return {"i": sample["i"], "x": sample["x"] * 2, "r": random.random()}
@@ -498,9 +510,9 @@ def test_the_first_batch_does_not_wait_for_plans_of_many_others(memory):
     asked = []
 
     class Counted(Loader):
-        def indexes(self, epoch, step):
-            asked.append(step)
-            return super().indexes(epoch, step)
+        def _samples_of(self, epoch, first, last):
+            asked.extend(range(first, last))
+            return super()._samples_of(epoch, first, last)
 
     loop = iter(Counted({"x": array}, 8, shuffle="full", epochs=None, memory=memory))
     next(loop)

@@ -21,6 +21,7 @@ from tests.fakes import FaultyStore
 SOURCE = Path(omnizarr.__file__).parent
 LOCKS = {
     "settings/__init__.py": "forgotten in a child",
+    "data/batches.py": "the loop that has begun takes it with it; a child's loops make their own",
     "data/keeping.py": "of one loop, taken by its own threads, which a child does not have; to go on there is an error",
     "data/loader.py": "the same",
     "engine/cache.py": "threads wait for it for some milliseconds at most",

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from omnizarr import engine
 from omnizarr.data import fetching
+from omnizarr.data.batches import Spare
 from omnizarr.data.fetching import Box
 from omnizarr.data.keeping import Cell, Step, Use
 from omnizarr.data.sources import Field, Part
@@ -43,10 +46,15 @@ class Assembler:
         Threads that put steps together at the same time.
     indexes : object, optional
         Where indexes of shards are kept: see `fetching.read`.
+    spare : Spare, optional
+        Memory for cells.
     """
 
-    def __init__(self, fields: Sequence[Field], passing: int, threads: int, indexes: Any = None) -> None:
+    def __init__(
+        self, fields: Sequence[Field], passing: int, threads: int, indexes: Any = None, spare: Spare | None = None
+    ) -> None:
         self._fields = fields
+        self._spare = spare
         self._indexes = indexes
         largest = max((field.largest_cell for field in fields), default=0)
         self._passing = max(passing // threads, largest, 1)
@@ -60,8 +68,8 @@ class Assembler:
             for cell in step.misses:
                 part, number = self._fields[cell.field].part_of(cell.number)
                 place = part.box_of(number)
-                cell.data = np.empty([each.stop - each.start for each in place], part.dtype)
-                boxes.append(Box(part.array, place, cell.data))
+                data = self._memory_of(cell, [each.stop - each.start for each in place], part.dtype)
+                boxes.append(Box(part.array, place, data))
             for at, error in _read(boxes, self._indexes):
                 step.misses[at].error = error
         except Exception as error:  # noqa: BLE001 - the step that uses a cell raises it
@@ -70,6 +78,15 @@ class Assembler:
         finally:
             step.is_read.set()
 
+    def _memory_of(self, cell: Cell, shape: Sequence[int], dtype: np.dtype[Any]) -> NDArray[Any]:
+        nbytes = math.prod(shape) * dtype.itemsize
+        if self._spare is None or dtype.hasobject or dtype.kind == "T" or not 0 < nbytes <= cell.nbytes:
+            cell.data = np.empty(shape, dtype)
+            return cell.data
+        cell.memory = self._spare.take(cell.nbytes)
+        cell.data = cell.memory[:nbytes].view(dtype).reshape(shape)
+        return cell.data
+
     def put(self, step: Step, outs: Sequence[NDArray[Any]]) -> Failed:
         """Fill the memory of a batch, and return the samples that cannot be read."""
         failed: Failed = []
@@ -77,20 +94,9 @@ class Assembler:
             if use is None:
                 _hold(field, step, out)
                 continue
-            for position, cell in enumerate(use.cells):
-                kept = step.cells[number].get(cell)
-                if kept is not None:
-                    self._scatter(field, use, position, out, kept, failed)
+            scatter(field, use, _in_memory(field, use, step.cells[number], failed), out)
             self._pass(field, step, number, use, out, failed)
         return failed
-
-    def _scatter(self, field: Field, use: Use, position: int, out: NDArray[Any], cell: Cell, failed: Failed) -> None:
-        cell.owner.is_read.wait()
-        if cell.error is not None or cell.data is None:
-            error = cell.error or RuntimeError("a cell was dropped before it was used")
-            _fail(field, use, position, error, failed)
-            return
-        scatter(field, use, position, out, cell.data)
 
     def _pass(self, field: Field, step: Step, number: int, use: Use, out: NDArray[Any], failed: Failed) -> None:
         single = [self._single(field, use, position, out) for position in sorted(step.single[number])]
@@ -132,11 +138,30 @@ class Assembler:
         self, field: Field, use: Use, passing: Sequence[_Passing], out: NDArray[Any], failed: Failed
     ) -> None:
         errors = dict(_read([each.box for each in passing], self._indexes))
+        found = []
         for at, each in enumerate(passing):
             if at in errors:
                 _fail(field, use, each.position, errors[at], failed)
             elif not each.is_single:
-                scatter(field, use, each.position, out, each.box.out)
+                found.append((each.position, each.box.out))
+        scatter(field, use, found, out)
+
+
+def _in_memory(field: Field, use: Use, cells: Mapping[int, Cell], failed: Failed) -> list[tuple[int, NDArray[Any]]]:
+    """Return the positions in `Use.cells` and the elements of cells that are in memory, once they are there."""
+    found = []
+    for position, number in enumerate(use.cells):
+        cell = cells.get(number)
+        if cell is None:
+            continue
+        cell.owner.is_read.wait()
+        data = cell.data
+        if cell.error is not None or data is None:
+            error = cell.error or RuntimeError("a cell was dropped before it was used")
+            _fail(field, use, position, error, failed)
+        else:
+            found.append((position, data))
+    return found
 
 
 def _read(boxes: Sequence[Box], indexes: Any) -> list[tuple[int, Exception]]:
@@ -163,8 +188,35 @@ def _fail(field: Field, use: Use, position: int, error: Exception, failed: Faile
     failed.extend((sample, field.name, error) for sample in samples.tolist())
 
 
-def scatter(field: Field, use: Use, position: int, out: NDArray[Any], data: NDArray[Any]) -> None:
-    """Copy what samples have of a cell into place."""
+def scatter(field: Field, use: Use, found: Sequence[tuple[int, NDArray[Any]]], out: NDArray[Any]) -> None:
+    """Copy what samples have of cells, which come with their positions in `Use.cells`, into place."""
+    groups: dict[int, tuple[Part, list[tuple[int, NDArray[Any]]]]] = {}
+    if len(field.parts) == 1:
+        groups[0] = field.parts[0], list(found)
+    else:
+        for each in found:
+            part, _ = field.part_of(use.cells[each[0]])
+            groups.setdefault(id(part), (part, []))[1].append(each)
+    for part, some in groups.values():
+        if not some:
+            continue
+        places = _places(use, [position for position, _ in some], len(part.axes))
+        if not engine.place_samples(out, [data for _, data in some], places, part.size, part.axes):
+            for position, data in some:
+                _scatter(field, use, position, out, data)
+
+
+def _places(use: Use, positions: Sequence[int], axes: int) -> tuple[list[int], Integers, Integers]:
+    """Return the bounds of the uses of some cells, and these uses."""
+    samples, starts = use.samples, use.starts[:, :axes]
+    if len(positions) == len(use.cells):
+        return use.bounds, samples, starts
+    rows = np.concatenate([np.arange(use.bounds[each], use.bounds[each + 1]) for each in positions])
+    counts = [use.bounds[each + 1] - use.bounds[each] for each in positions]
+    return [0, *np.cumsum(counts).tolist()], samples[rows], starts[rows]
+
+
+def _scatter(field: Field, use: Use, position: int, out: NDArray[Any], data: NDArray[Any]) -> None:
     part, cell = field.part_of(use.cells[position])
     start, stop = use.bounds[position], use.bounds[position + 1]
     samples, starts = use.samples[start:stop], use.starts[start:stop]

@@ -11,6 +11,7 @@ from weakref import ref
 import numpy as np
 
 from omnizarr.errors import MissingDependencyError, SettingError
+from omnizarr.support.locks import RLock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,6 +85,40 @@ class Memory:
         loan.memory = memory
         self._lent[id(loan)] = loan
         return np.asarray(lease).view(self._dtype).reshape(shape)
+
+
+class Spare:
+    """Memory of chunks that no batch needs any more, for the next ones: new memory would take as long as decoding.
+
+    Parameters
+    ----------
+    limit : int
+        Bytes of all that was taken, in use or not. It is kept to if users take no more than that at a time.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._free: dict[int, list[NDArray[np.uint8]]] = {}
+        self._taken = 0
+        self._guard = RLock()
+
+    def take(self, nbytes: int) -> NDArray[np.uint8]:
+        """Return memory with any values."""
+        with self._guard:
+            found = self._free.get(nbytes)
+            if found:
+                return found.pop()
+            self._taken += nbytes
+            for size, others in self._free.items():
+                while others and self._taken > self._limit:
+                    others.pop()
+                    self._taken -= size
+        return np.empty(nbytes, np.uint8)
+
+    def give(self, memory: NDArray[np.uint8]) -> None:
+        """Take back memory that is not used any more."""
+        with self._guard:
+            self._free.setdefault(memory.nbytes, []).append(memory)
 
 
 def _new(nbytes: int) -> NDArray[np.uint8]:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from omnizarr.data.batches import Spare
 from omnizarr.data.sources import Field
 from omnizarr.support.locks import RLock
 
@@ -43,6 +44,8 @@ _AT_FIRST: Final = 2**10
 _AT_FIRST_FAR: Final = 2**14
 """The same if the first step can read what others need, which saves more than it takes."""
 _MOST_STEPS: Final = 1024
+_RUN: Final = 16
+"""Steps that are looked at together."""
 _MOST_TOGETHER: Final = 2**28
 """Bytes that a step reads for later ones."""
 _SOON: Final = 4
@@ -68,7 +71,19 @@ class Batch(NamedTuple):
 class Cell:
     """A cell in memory, or on its way."""
 
-    __slots__ = ("data", "error", "field", "is_kept", "nbytes", "next_use", "number", "owner", "planned", "users")
+    __slots__ = (
+        "data",
+        "error",
+        "field",
+        "is_kept",
+        "memory",
+        "nbytes",
+        "next_use",
+        "number",
+        "owner",
+        "planned",
+        "users",
+    )
 
     def __init__(self, field: int, number: int, nbytes: int, owner: Step) -> None:
         self.field = field
@@ -77,6 +92,8 @@ class Cell:
         self.owner = owner
         """The step that reads it."""
         self.data: NDArray[Any] | None = None
+        self.memory: NDArray[np.uint8] | None = None
+        """That of `data`, if it can be used again."""
         self.error: Exception | None = None
         self.users = 0
         """Steps that are planned and need it."""
@@ -91,17 +108,44 @@ class Use:
 
     __slots__ = ("bounds", "cells", "samples", "shards", "starts")
 
-    def __init__(self, field: Field, batch: Batch) -> None:
-        found = field.uses(batch.indexes, batch.epoch)
-        order = np.argsort(found.cells, kind="stable")
-        ordered = found.cells[order]
-        firsts = np.flatnonzero(np.diff(ordered, prepend=-1))
-        cells = ordered[firsts]
-        self.cells: list[int] = cells.tolist()
-        self.shards: list[int] | None = field.shards_of(cells).tolist() if field.is_far else None
-        self.bounds: list[int] = [*firsts.tolist(), len(ordered)]
-        self.samples = found.samples[order]
-        self.starts = found.starts[order]
+    def __init__(
+        self, cells: list[int], bounds: list[int], samples: Integers, starts: Integers, shards: list[int] | None
+    ) -> None:
+        self.cells = cells
+        self.bounds = bounds
+        """The samples of cell n are those from number `bounds[n]` up to `bounds[n + 1]`."""
+        self.samples = samples
+        self.starts = starts
+        self.shards = shards
+        """The first cell of the shard of each cell, if some are far."""
+
+
+def uses_of(field: Field, batches: Sequence[Batch]) -> list[Use]:
+    """Return the uses of steps of one epoch: many at once, which takes less time than each alone."""
+    counts = [len(batch.indexes) for batch in batches]
+    indexes = batches[0].indexes if len(batches) == 1 else np.concatenate([batch.indexes for batch in batches])
+    found = field.uses(indexes, batches[0].epoch)
+    steps = np.repeat(np.arange(len(batches)), counts)[found.samples]
+    order = np.lexsort((found.cells, steps))
+    cells, steps = found.cells[order], steps[order]
+    samples = found.samples[order] - np.cumsum([0, *counts[:-1]])[steps]
+    starts = found.starts[order]
+    is_first = np.diff(cells, prepend=-1) != 0
+    ends = np.searchsorted(steps, np.arange(len(batches)), side="right").tolist()
+    is_first[[end for end in ends if end < len(is_first)]] = True
+    firsts = np.flatnonzero(is_first)
+    cells = cells[firsts]
+    listed, places = cells.tolist(), firsts.tolist()
+    shards = field.shards_of(cells).tolist() if field.is_far else None
+    stops = np.searchsorted(firsts, ends).tolist()
+    made = []
+    begin = start = 0
+    for end, stop in zip(ends, stops, strict=True):
+        bounds = [*places[start:stop], end] if not begin else [at - begin for at in (*places[start:stop], end)]
+        part = None if shards is None else shards[start:stop]
+        made.append(Use(listed[start:stop], bounds, samples[begin:end], starts[begin:end], part))
+        begin, start = end, stop
+    return made
 
 
 class Step:
@@ -135,10 +179,14 @@ class Planner:
         Bytes of cells in memory.
     most_ahead : int
         Steps that may be planned and not put together yet, at least.
+    spare : Spare
+        Gets the memory of cells that are dropped.
     is_one_epoch : bool
         Whether a chunk of one sample is used once.
     is_whole : bool
         Whether all samples of an epoch are used.
+    is_in_order : bool
+        Whether samples come as they are stored.
     """
 
     def __init__(
@@ -147,18 +195,23 @@ class Planner:
         batches: Iterator[Batch],
         limit: int,
         most_ahead: int,
+        spare: Spare,
         *,
         is_one_epoch: bool,
-        is_whole: bool = False,
+        is_whole: bool,
+        is_in_order: bool,
     ) -> None:
         self._fields = fields
         self._batches = batches
+        self._seen: Batch | None = None  # the first of another epoch
         self._limit = limit
         self._least_ahead = most_ahead
         total = sum(part.cells * part.cell_nbytes for field in fields if not field.is_held for part in field.parts)
         self._is_roomy = total <= limit
         is_far = any(field.is_far for field in fields)
-        self._fits = self._is_roomy and not is_far
+        # What is used by neighbours only is better dropped: the memory that was used last is the fastest.
+        self._fits = self._is_roomy and not is_far and not (is_in_order and is_one_epoch)
+        self._spare = spare
         self._is_whole = is_whole
         self._is_one_epoch = is_one_epoch
         self._ahead: deque[Step] = deque()
@@ -271,27 +324,48 @@ class Planner:
                 raise StoppedError
             if len(self._ahead) >= most:
                 break
-            batch = next(self._batches, None)
-            if batch is None:
+            batches = self._run()
+            if not batches:
                 self._is_all_known = True
                 break
-            uses = [None if field.is_held else Use(field, batch) for field in self._fields]
-            self._ahead.append(Step(self._count, batch, uses))
-            for at, use in enumerate(uses):
-                if use is None or self._fits:
+            found = [[None] * len(batches) if field.is_held else uses_of(field, batches) for field in self._fields]
+            for batch, *uses in zip(batches, *found, strict=True):
+                self._see(Step(self._count, batch, uses))
+
+    def _run(self) -> list[Batch]:
+        """Return the batches of the next steps of one epoch: one at first, which should not wait."""
+        most = _RUN if self._count else 1
+        found: list[Batch] = []
+        while len(found) < most:
+            batch, self._seen = self._seen or next(self._batches, None), None
+            if batch is None:
+                break
+            if found and batch.epoch != found[0].epoch:
+                self._seen = batch
+                break
+            found.append(batch)
+        return found
+
+    def _see(self, step: Step) -> None:
+        """Take notice of a step that comes after all others that are known."""
+        self._ahead.append(step)
+        self._count += 1
+        if self._fits:
+            return
+        for at, use in enumerate(step.uses):
+            if use is None:
+                continue
+            future = self._future[at]
+            self._uses_ahead += len(use.cells)
+            for cell in use.cells:
+                known = future.get(cell)
+                if known is not None:
+                    known.append(step.number)
                     continue
-                future = self._future[at]
-                self._uses_ahead += len(use.cells)
-                for cell in use.cells:
-                    known = future.get(cell)
-                    if known is not None:
-                        known.append(self._count)
-                        continue
-                    future[cell] = deque((self._count,))
-                    kept = self._kept.get((at, cell))
-                    if kept is not None:
-                        self._keep(kept, self._count)
-            self._count += 1
+                future[cell] = deque((step.number,))
+                kept = self._kept.get((at, cell))
+                if kept is not None:
+                    self._keep(kept, step.number)
 
     def _next_use(self, field: int, cell: int) -> int:
         """Return the step after the one that is planned which uses a cell."""
@@ -417,6 +491,8 @@ class Planner:
         if not cell.is_kept:
             self._kept.pop((cell.field, cell.number), None)
             return
+        if self._is_roomy:  # nothing has to go
+            return
         heappush(self._furthest, (-next_use, cell.field, cell.number))
         if len(self._furthest) > 4 * len(self._kept) + _MOST_STEPS:
             self._furthest = [(-each.next_use, each.field, each.number) for each in self._kept.values()]
@@ -462,7 +538,19 @@ class Planner:
 
     def _drop(self, cell: Cell) -> None:
         self._live -= cell.nbytes
-        cell.data = None
+        self._give_back(cell)
+
+    def _give_back(self, cell: Cell) -> None:
+        cell.data, memory, cell.memory = None, cell.memory, None
+        if memory is not None:
+            self._spare.give(memory)
+
+    def end(self) -> None:
+        """Give back the memory of all cells, once all steps are put together."""
+        with self._guard:
+            for cell in self._kept.values():
+                self._give_back(cell)
+            self._kept.clear()
 
     def _wait(self) -> None:
         if not self._is_stopped:

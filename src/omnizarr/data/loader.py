@@ -41,6 +41,8 @@ _INDEX_SHARE: Final = 8
 """The part of the memory that indexes of shards may take,"""
 _MOST_INDEXES: Final = 2**26
 """at most so many bytes."""
+_RUN: Final = 16
+"""Steps whose samples are computed together."""
 _VERSION: Final = 1
 
 
@@ -165,7 +167,7 @@ class Loader:
     Notes
     -----
     A batch is yours for as long as you keep it, or a view or tensor of it. Only memory that your program does not hold
-    is used for later batches.
+    is used for later batches. The memory of chunks is kept for the next loop, until the loader is gone.
 
     The number of samples is that of the moment when you make the loader: what is appended later is not loaded.
 
@@ -236,6 +238,7 @@ class Loader:
         self._make_order = self._orders_of()
         self._orders: dict[int, orders.Order] = {}
         self._indexes: Any = None
+        self._spare: batches.Spare | None = None
         self._position = (0, 0)
         self._is_resumed = True
         self.stats = Stats()
@@ -325,7 +328,14 @@ class Loader:
         return f"<Loader {self._count} samples, {len(self)} batches of {self._batch}: {names}>"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_orders": {}, "_make_order": None, "_progress": None, "_indexes": None}
+        return {
+            **self.__dict__,
+            "_orders": {},
+            "_make_order": None,
+            "_progress": None,
+            "_indexes": None,
+            "_spare": None,
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -370,17 +380,27 @@ class Loader:
         """
         if not 0 <= step < len(self):
             raise SettingError("the epoch has no such step", found=step, expected=f"0 to {len(self) - 1}")
+        return self._samples_of(epoch, step, step + 1)
+
+    def _samples_of(self, epoch: int, first: int, last: int) -> NDArray[np.int64]:
+        """Return the samples of the steps from `first` up to `last`."""
         start, stop = orders.bounds(self._count, self._rank, self._world)
-        first = start + step * self._batch
-        return self._order(epoch)(np.arange(first, min(first + self._batch, stop), dtype=np.int64))
+        places = np.arange(start + first * self._batch, min(start + last * self._batch, stop), dtype=np.int64)
+        return self._order(epoch)(places)
 
     def _batches(self, epoch: int, step: int, epochs: int | None) -> Iterator[Batch]:
         number = 0
         while epochs is None or number < epochs:
-            for at in range(step, len(self)):
-                yield Batch(epoch, at, self.indexes(epoch, at))
-            if not len(self):
+            steps = len(self)
+            if not steps:
                 return
+            while step < steps:
+                last = min(step + (_RUN if step else 1), steps)
+                samples = self._samples_of(epoch, step, last)
+                for at in range(step, last):
+                    first = (at - step) * self._batch
+                    yield Batch(epoch, at, samples[first : first + self._batch])
+                step = last
             epoch, step, number = epoch + 1, 0, number + 1
 
     # -- state -----------------------------------------------------------------------
@@ -521,6 +541,7 @@ class Loader:
         cached = _CacheCounts(stats, self._caches)
         if self._indexes is None and self._index_nbytes:
             self._indexes = engine.shard_indexes(self._index_nbytes)
+        spare, self._spare = self._spare or batches.Spare(self._limit), None  # a loop beside this one has its own
         run = _Run(
             _Terms(
                 self._fields,
@@ -539,6 +560,8 @@ class Loader:
                 self._transform,
                 self._transform_batch,
                 self._indexes,
+                spare,
+                self._shuffle is None,
             )
         )
         start, stop = orders.bounds(self._count, self._rank, self._world)
@@ -551,6 +574,8 @@ class Loader:
                     found = run.take()
                     stats.waited += time.perf_counter() - begun
                     if found is None:
+                        run.planner.end()
+                        self._spare = spare
                         break
                     batch, arrays, skipped = found
                     samples = len(batch.indexes) - skipped
@@ -628,6 +653,8 @@ class _Terms:
     transform_batch: Callable[..., Mapping[str, Any]] | None
     indexes: Any
     """Where indexes of shards are kept."""
+    spare: batches.Spare
+    is_in_order: bool
 
 
 class _Run:
@@ -644,10 +671,12 @@ class _Run:
             terms.source,
             terms.limit,
             terms.prefetch + terms.threads,
+            terms.spare,
             is_one_epoch=terms.is_one_epoch,
             is_whole=terms.is_whole,
+            is_in_order=terms.is_in_order,
         )
-        self._assembler = Assembler(self._fields, terms.passing, self._threads, terms.indexes)
+        self._assembler = Assembler(self._fields, terms.passing, self._threads, terms.indexes, terms.spare)
         new = batches.pinned() if terms.to == "torch" else None
         self._memories = [
             batches.Memory((terms.batch, *field.sample_shape), field.dtype, terms.prefetch + 1, new)

@@ -10,7 +10,7 @@ import numpy as np
 
 from omnizarr.data import caching
 from omnizarr.data.assembly import Assembler, explain
-from omnizarr.data.keeping import Batch, Step, Use
+from omnizarr.data.keeping import Batch, Step, uses_of
 from omnizarr.data.sources import fields_of
 from omnizarr.errors import BoundsCheckError
 from omnizarr.stores.wrap.cached import Place
@@ -95,7 +95,7 @@ class Samples:
         {'x': array([12, 15])}
         """
         found = Batch(epoch, 0, np.asarray(indexes, dtype=np.int64))
-        uses = [None if field.is_held else Use(field, found) for field in self._fields]
+        uses = [None if field.is_held else uses_of(field, [found])[0] for field in self._fields]
         step = Step(0, found, uses)
         for number, use in enumerate(uses):
             if use is not None:

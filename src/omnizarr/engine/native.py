@@ -442,6 +442,36 @@ def read_together(jobs: Sequence[tuple[Binding, Plan, AnyArray]], concurrency: i
             _settle(binding, plan, out, concurrency, rest)
 
 
+def place_samples(
+    out: AnyArray,
+    chunks: Sequence[AnyArray],
+    places: tuple[Sequence[int], AnyArray, AnyArray],
+    size: Sequence[int],
+    axes: Sequence[int],
+) -> bool:
+    """Copy what samples have of decoded chunks into a batch; return False, and copy nothing, if this engine cannot.
+
+    Parameters
+    ----------
+    out : numpy.ndarray
+        The batch, in C order.
+    chunks : sequence of numpy.ndarray
+        In C order, with the data type of the batch.
+    places : tuple of sequence, numpy.ndarray, numpy.ndarray
+        From which use on, and up to which, each chunk has its uses; for each use, the number of the sample, and where
+        it begins in the chunk along `axes`, perhaps before it.
+    size : sequence of int
+        Length of a sample along each dimension of the array.
+    axes : sequence of int
+    """
+    native = engines.module()
+    dtype = out.dtype
+    if dtype.hasobject or dtype.kind == "T" or not hasattr(native, "place_samples") or engines.is_refused():
+        return False
+    native.place_samples(_as_buffer(out), [_as_buffer(chunk) for chunk in chunks], places, size, axes)
+    return True
+
+
 def _is_filled(binding: Binding, out: AnyArray) -> bool:
     """Return whether all elements are the fill value; False for objects and records, and for memory with gaps."""
     values = out if out.flags.c_contiguous else out.T
