@@ -35,6 +35,7 @@ from typing import Any, ParamSpec
 from omnizarr.aio.array import AsyncArray, read_many
 from omnizarr.aio.group import AsyncGroup, awaited
 from omnizarr.aio.opening import opened
+from omnizarr.aio.writer import AsyncArrayWriter
 from omnizarr.api import creating, opening
 from omnizarr.model import ArrayMetadata, GroupMetadata
 from omnizarr.nodes.array import Array
@@ -43,6 +44,7 @@ from omnizarr.stores.tasks import waited
 
 __all__ = [
     "AsyncArray",
+    "AsyncArrayWriter",
     "AsyncGroup",
     "array",
     "consolidate_metadata",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast, overload
 
@@ -12,6 +13,7 @@ from omnizarr import engine, indexing
 from omnizarr.aio import transfer
 from omnizarr.aio.nodes import reading, writing
 from omnizarr.aio.opening import opened
+from omnizarr.aio.writer import AsyncArrayWriter
 from omnizarr.api import opening
 from omnizarr.engine import budget
 from omnizarr.errors import ReadOnlyError
@@ -226,6 +228,48 @@ class AsyncArray(ArrayProperties):
     async def append(self, data: ArrayLike, axis: int = 0) -> AppendedShape:
         """Add elements at the end of a dimension, and return the new shape. See `omnizarr.Array.append`."""
         return await writing(self.array.store, self.array.append, data, axis)
+
+    @asynccontextmanager
+    async def writer(self, memory: int | str | None = None) -> AsyncIterator[AsyncArrayWriter]:
+        """Return a writer, which gathers small writes in memory and stores each chunk (with shards: shard) once.
+
+        The end of the block stores what waits, also after an exception. What waits exists in memory only. See
+        `omnizarr.Array.writer`.
+
+        Parameters
+        ----------
+        memory : int or str, optional
+            Bytes that may wait, such as ``"500MB"``. The default is 256 MiB, or two chunks if these are larger.
+
+        Returns
+        -------
+        async context manager of AsyncArrayWriter
+
+        Raises
+        ------
+        ReadOnlyError
+        ValueError
+            If `memory` is smaller than a chunk.
+
+        Examples
+        --------
+        >>> import asyncio
+        >>> from omnizarr import aio
+        >>> async def main():
+        ...     array = await aio.create_array({}, shape=(100, 4), shards=(50, 4), chunks=(10, 4), dtype="int16")
+        ...     async with array.writer() as rows:
+        ...         for number in range(100):
+        ...             await rows.setitem(number, number)
+        ...     return rows.stats.chunks_stored, int(await array.getitem((99, 0)))
+        >>> asyncio.run(main())
+        (2, 99)
+        """
+        await self._bind()
+        writer = AsyncArrayWriter(self.array.writer(memory))
+        try:
+            yield writer
+        finally:
+            await writer.close()
 
     # -- metadata ------------------------------------------------------------------
 

@@ -434,6 +434,25 @@ class ArrayWriter:
                 raise
             return AppendedShape(self.shape, region)
 
+    def append_if_it_waits(self, block: AnyArray, axis: int) -> AppendedShape | None:
+        """Append a block if it only has to wait, and return what `append` does; otherwise do nothing, and return None.
+
+        The store is not asked, and no other thread is waited for.
+        """
+        held: list[bool] = []
+        try:
+            held.extend(map(self.lock.acquire, (False,)))  # an interrupt does not come before it is noted
+            tail = self._tail
+            if not held[0] or self._is_closed or tail is None or block.dtype.hasobject:
+                return None
+            if not -self.ndim <= axis < self.ndim or tail.axis != axis % self.ndim:
+                return None
+            is_small = tail.nbytes + block.nbytes < self._batch() and self._used() + block.nbytes <= self._most
+            return self.append(block, axis) if is_small else None
+        finally:
+            if any(held):
+                self.lock.release()
+
     def _uses_whole(self, values: AnyArray, axis: int, shape: tuple[int, ...]) -> bool:
         """Store a large block directly, up to where chunks end, and keep the rest. Return whether that was done."""
         if values.nbytes < self._batch():
