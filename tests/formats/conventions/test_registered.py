@@ -78,7 +78,7 @@ def found_in(store, **options):
 
 
 def test_each_convention_has_its_own_identity():
-    assert len({known.uuid for known in REGISTERED}) == len({known.name for known in REGISTERED}) == 7
+    assert len({known.uuid for known in REGISTERED}) == len({known.name for known in REGISTERED}) == 8
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_records_are_recognised_by_uuid_then_by_address_and_never_by_name(record
 
 def test_records_are_added_once():
     once = with_records({"a": 1, "zarr_conventions": [{"uuid": UOM}]}, REGISTERED)
-    assert (with_records(once, REGISTERED), len(once["zarr_conventions"])) == (once, 7)
+    assert (with_records(once, REGISTERED), len(once["zarr_conventions"])) == (once, 8)
 
 
 def test_nothing_is_found_where_attributes_and_arrays_agree():
@@ -223,7 +223,7 @@ def test_systems_are_looked_up_where_pyproj_is_installed():
         ({"proj:code": "EPSG:4326"}, "convention-undeclared"),
         ({"geo": {"proj": {"code": "EPSG:4326"}}}, "convention-older"),
         (
-            {"zarr_conventions": [{"uuid": "7b255807-140c-42ca-97f6-7a1cfecdbc38", "name": "dggs"}]},
+            {"zarr_conventions": [{"uuid": "7b255807-140c-42ca-97f6-7a1cfecdbc39", "name": "stac"}]},
             "convention-unknown",
         ),
         ({"zarr_conventions": {"uuid": UOM}}, "convention-record"),

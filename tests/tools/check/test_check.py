@@ -23,8 +23,8 @@ from tests.fakes import FaultyStore, UnlistableStore, WatchedStore, failing
 from tests.interop import written
 from tests.traced import peak_of
 
-REGISTERED = {"convention", "multiscales", "spatial", "proj", "license", "uom", "cf", "nz"}
-"""What codes of the conventions begin with that `zarr_conventions` names: `formats/conventions/test_registered`."""
+REGISTERED = {"convention", "multiscales", "spatial", "proj", "license", "uom", "cf", "dggs", "nz"}
+"""How codes begin of the conventions that `zarr_conventions` names: `test_registered`, `test_dggs`."""
 ROOT = Path(__file__).parents[3]
 CORPUS = ROOT / "tests" / "corpus"
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from omnizarr.formats.conventions import georeference
 from omnizarr.formats.conventions.contract import Nodes
-from omnizarr.formats.conventions.registered import REGISTERED, licence, multiscales, records, uom
+from omnizarr.formats.conventions.registered import REGISTERED, dggs, licence, multiscales, records, uom
 from omnizarr.formats.conventions.registered.spatial import Placement
 from omnizarr.formats.reader import is_object
 from omnizarr.model import JSON
@@ -29,7 +29,8 @@ def of(path: str, nodes: Nodes) -> dict[str, JSON]:
     dict
         With ``conventions`` (names), ``crs``, ``transform`` (of column and row to x and y), ``resolution`` (of x, y),
         ``bounds`` (smallest x and y, largest x and y), ``registration``, ``spatial_dimensions`` (of y and x),
-        ``georeferenced_by``, ``levels``, ``license``, ``unit``.
+        ``georeferenced_by``, ``grid`` (of cells: ``name``, ``level``, ``dimension``, ``coordinate``, ...),
+        ``levels``, ``license``, ``unit``.
     """
     node = nodes[path]
     found: dict[str, JSON] = {}
@@ -46,6 +47,9 @@ def of(path: str, nodes: Nodes) -> dict[str, JSON]:
     levels = [_level(path, entry, nodes) for entry in multiscales.layout(node)[:_MOST_LEVELS]]
     if levels:
         found["levels"] = levels
+    grid = dggs.said_of(path, nodes)
+    if grid is not None:
+        found["grid"] = grid.plain()
     said = licence.said_of(path, nodes)
     if said is not None:
         found["license"] = said
@@ -106,6 +110,8 @@ def rows(meaning: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "bounds", f"x {left} to {right}, y {bottom} to {top}{centres}"
     if "resolution" in meaning:
         yield "resolution", " x ".join(map(_number, meaning["resolution"]))
+    if "grid" in meaning:
+        yield "grid", _of_grid(meaning["grid"])
     if "levels" in meaning:
         yield "levels", ", ".join(_words(level) for level in meaning["levels"])
     if "unit" in meaning:
@@ -114,6 +120,14 @@ def rows(meaning: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "license", meaning["license"]
     if "conventions" in meaning:
         yield "follows", ", ".join(meaning["conventions"])
+
+
+def _of_grid(grid: Mapping[str, Any]) -> str:
+    level = f"level {grid['level']}" if "level" in grid else "several levels"
+    ids = f"ids in {grid['coordinate']}" if "coordinate" in grid else "all cells"
+    compressed = f" ({grid['compression']})" if grid["compression"] != "none" else ""
+    scheme = [grid["scheme"]] if "scheme" in grid else []
+    return ", ".join([grid["name"], level, *scheme, f"cells along {grid['dimension']}", f"{ids}{compressed}"])
 
 
 def _words(level: Mapping[str, Any]) -> str:

@@ -87,7 +87,7 @@ def run(
     if is_netcdf:
         writers.check_netcdf(findings, found, where)
     siblings.check_places(findings, where, found)
-    meaning.check_conventions(findings, where.path, found, essences)
+    meaning.check_conventions(findings, where, found, essences, data=data)
     for node in found:
         copies.check_copies(findings, found, node)
         _forget(node)

@@ -11,6 +11,8 @@ from omnizarr.formats import conventions
 from omnizarr.formats.conventions import Nodes
 from omnizarr.formats.paths import prefix
 from omnizarr.model import Metadata
+from omnizarr.nodes.location import StorePath
+from omnizarr.tools.check import cells
 from omnizarr.tools.check.codes import CODES
 from omnizarr.tools.check.inventory import Inventory, Node
 from omnizarr.tools.check.report import Findings
@@ -28,13 +30,17 @@ def essence(node: Node) -> Metadata | None:
     return replace(node.metadata, attributes=attributes, spellings={}, notes=())
 
 
-def check_conventions(findings: Findings, where: str, inventory: Inventory, essences: dict[str, Metadata]) -> None:
-    """Report violations of conventions by the nodes below the path `where`.
+def check_conventions(
+    findings: Findings, place: StorePath, inventory: Inventory, essences: dict[str, Metadata], *, data: bool
+) -> None:
+    """Report violations of conventions by the nodes below a place; with `data`, by elements, too.
 
-    `essences` are by full path; conventions see paths below `where`.
+    `essences` are by full path; conventions see paths below the place.
     """
-    above = prefix(where)
+    where, above = place.path, prefix(place.path)
     nodes = Nodes({path.removeprefix(above) if path != where else "": node for path, node in essences.items()})
+    if data:
+        cells.check_cells(findings, place, inventory, nodes)
     for path in nodes:
         full = f"{above}{path}" if path else where
         for fault in conventions.faults(path, nodes):

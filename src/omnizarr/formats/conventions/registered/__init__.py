@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from omnizarr.formats.conventions.contract import Convention, Fault, Nodes
-from omnizarr.formats.conventions.registered import cf, licence, multiscales, nz, proj, spatial, uom
+from omnizarr.formats.conventions.registered import cf, dggs, licence, multiscales, nz, proj, spatial, uom
 from omnizarr.formats.conventions.registered.records import LIST, Known, faults_of_list, unchanged
 
 __all__ = ["CONVENTIONS", "REGISTERED"]
@@ -21,6 +21,7 @@ REGISTERED: Final[tuple[Known, ...]] = (
     licence.LICENCE,
     uom.UOM,
     cf.CF,
+    dggs.DGGS,
     nz.NZ,
 )
 """All conventions that omnizarr knows by their records."""
@@ -46,6 +47,6 @@ _RECORDS: Final = Convention(
 
 CONVENTIONS: Final[tuple[Convention, ...]] = (
     _RECORDS,
-    *(module.CONVENTION for module in (multiscales, spatial, proj, licence, uom, cf)),
+    *(module.CONVENTION for module in (multiscales, spatial, proj, licence, uom, cf, dggs)),
 )
 """The list of records, and the conventions that it can name; but NZ-1.0, which comes after that of xarray."""
