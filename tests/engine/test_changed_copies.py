@@ -1,6 +1,7 @@
 """Parts of large shards are changed in a copy of the file that the system makes: the result is that of a new shard."""
 
 import os
+import shutil
 import subprocess
 import sys
 
@@ -108,6 +109,41 @@ def test_without_such_copies_everything_is_as_before(tmp_path, error):
     assert copies(tmp_path / "a", "array[5, 7] = 3", "-e", f"inject=copy_file_range:error={error}") > 0
     np.testing.assert_array_equal(array[...], expected)
     assert [each.name for each in (tmp_path / "a" / "c" / "0").iterdir()] == ["0"]
+
+
+@pytest.fixture(params=["btrfs", "xfs"])
+def sharing_disk(request, tmp_path):
+    """A file system that shares blocks of files, in a file."""
+    make, image, folder = shutil.which(f"mkfs.{request.param}"), tmp_path / "image", tmp_path / "disk"
+    if make is None:
+        pytest.skip(f"there is no mkfs.{request.param}: install btrfs-progs and xfsprogs")
+    with image.open("wb") as file:
+        file.truncate(320 << 20)
+    folder.mkdir()
+    subprocess.run([make, "-q", str(image)], check=True, capture_output=True)
+    if subprocess.run(["mount", "-o", "loop", str(image), str(folder)], capture_output=True, check=False).returncode:
+        pytest.skip(f"no file system can be mounted here, or none of the type {request.param}")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.mark.slow
+def test_file_systems_that_share_blocks_store_only_what_changes(sharing_disk):
+    def used():
+        subprocess.run(["sync", "-f", str(sharing_disk)], check=True)
+        room = os.statvfs(sharing_disk)
+        return (room.f_blocks - room.f_bfree) * room.f_frsize
+
+    shape = (4096, 1024)
+    options = {"shards": shape, "chunks": CHUNKS, "dtype": "f8", "compressors": None}
+    array = served_by("native", omnizarr.create_array(sharing_disk / "a", shape=shape, **options))
+    array[...] = expected = np.random.default_rng(1).random(shape)
+    before = used()
+    (sharing_disk / "old").hardlink_to(sharing_disk / "a" / "c" / "0" / "0")  # which keeps its blocks
+    array[5, 7] = expected[5, 7] = 3
+    assert used() - before < array.nbytes / 8
+    assert (sharing_disk / "old").stat().st_size == (sharing_disk / "a" / "c" / "0" / "0").stat().st_size > array.nbytes
+    np.testing.assert_array_equal(array[...], expected)
 
 
 def test_chunks_that_share_their_bytes_do_not_share_a_change(tmp_path):
