@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from json.encoder import encode_basestring, encode_basestring_ascii
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -203,6 +203,49 @@ def resized(document: JSON, before: Sequence[int], shape: Sequence[int]) -> byte
     data = text.encode()
     _add_dumped(data, {**document, "shape": list(shape)}, text)
     return data
+
+
+class Template(NamedTuple):
+    """The text and the members of a document that a dialect wrote, around one of its members."""
+
+    name: str
+    head: str
+    tail: str
+    members: Mapping[str, JSON]
+
+    def filled(self, value: Mapping[str, JSON]) -> bytes | None:
+        """Return what `render_shared` returns for the document with another value of the member; None if unsure.
+
+        The value is an object in plain JSON types.
+        """
+        writer = _Writer()
+        if len(self.head) + len(self.tail) + len(writer._dumps(value)) > MAX_INDENTED:  # noqa: SLF001 - of this module
+            return None
+        try:
+            data = f"{self.head}{writer.write(value, _SECOND)}{self.tail}".encode()
+        except ValueError:  # half a surrogate pair, or an integer of thousands of digits
+            return None
+        if any(mark in data for mark in _NETCDF_C):
+            return None
+        _add_dumped(data, {**self.members, self.name: value})
+        return data
+
+
+_SECOND: Final = "\n  "
+"""What begins a line of a member of a document."""
+
+
+def template(document: JSON, name: str) -> Template | None:
+    """Return the template of documents that differ from one in an object that is its member; None if there is none."""
+    data, plain = _rendered(document)
+    if type(plain) is not dict or not isinstance(plain.get(name), dict):
+        return None
+    member = f'"{name}": '
+    text, part = data.decode(), member + _Writer().write(plain[name], _SECOND)
+    if text.count(part) != 1:
+        return None
+    head, _, tail = text.partition(part)
+    return Template(name, head + member, tail, plain)
 
 
 def _add_dumped(data: bytes, members: Mapping[str, JSON], text: str | None = None) -> None:
