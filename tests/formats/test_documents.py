@@ -3,16 +3,20 @@ from __future__ import annotations
 import copy
 import datetime as dt
 import json
+import marshal
 import math
 import pickle
 import re
 import sys
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import omnizarr
 from omnizarr import config
 from omnizarr.errors import MetadataError
 from omnizarr.formats.documents import MAX_DEPTH, is_same, parse, render, to_json
@@ -296,3 +300,55 @@ def test_documents_that_are_the_same_are_rendered_as_they_were_read(value, data)
 def test_documents_that_differ_in_type_alone_are_not_the_same(other):
     assert not is_same(parse(other), parse(b'{"a":1}'))
     assert not is_same(parse(other), parse(b'{"a":0.0}'))
+
+
+def once(text, kind):
+    """Return the number of a type that is nearest to a decimal number, half to even."""
+    exact = Fraction(Decimal(text))
+    with np.errstate(over="ignore"):
+        near = np.array(float(text)).astype(kind)[()]
+        around = [np.nextafter(near, kind(-np.inf)), near, np.nextafter(near, kind(np.inf))]
+    finite = [each for each in around if np.isfinite(each)]
+    return min(finite, key=lambda each: (abs(Fraction(float(each)) - exact), int(each.view(f"u{near.nbytes}")) & 1))
+
+
+MIDDLE = "1.000000059604644775390625"  # between 1 and the next float32
+TWICE = {
+    "f4": [MIDDLE, f"{MIDDLE}001", "1.0000000596046448", "1.00000005960464477", "-1.0000000596046448",
+           "3.4028235677973362e38", "1.00000017881393432617187499", "7.006492321624085e-46"],
+    "f2": ["1.00048828125", "1.0004882812500000001", "1.0014648437499999999999", "-1.0004882812500001"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("texts", TWICE.items(), ids=str)
+def test_fill_values_are_rounded_once(texts):
+    """Zarr v3, "Data types" (zarr-specs 377): to the nearest number of the type, half to even."""
+    kind = np.dtype(texts[0]).type
+    for text in texts[1]:
+        store = {}
+        omnizarr.create_array(store, shape=(1,), dtype=kind, fill_value=7)
+        stored = re.sub(rb'"fill_value": [0-9.]+', b'"fill_value": ' + text.encode(), store["zarr.json"])
+        array = omnizarr.open_array({"zarr.json": stored})
+        assert array[0] == once(text, kind), text
+        group = {"zarr_format": 3, "node_type": "group"}
+        listed = b'"consolidated_metadata": {"kind": "inline", "must_understand": false, "metadata": {"a": ' + stored
+        consolidated = json.dumps(group).encode()[:-1] + b", " + listed + b"}}}"
+        assert omnizarr.open_group({"zarr.json": consolidated, "a/zarr.json": b""})["a"][0] == once(text, kind)
+        old = {}
+        omnizarr.create_array(old, shape=(1,), dtype=kind, fill_value=7, zarr_format=2)
+        old[".zarray"] = re.sub(rb'"fill_value": [0-9.]+', b'"fill_value": ' + text.encode(), old[".zarray"])
+        assert omnizarr.open_array(old)[0] == once(text, kind)
+        array.attrs["a"] = 1
+        assert f'"fill_value": {text},'.encode() in array.store.get("zarr.json")
+
+
+def test_other_fill_values_and_attributes_stay_as_they_are():
+    text = b"""{"a": 1.0000000596046448, "data_type": "float64", "fill_value": 1.0000000596046448,
+        "b": {"data_type": "float32", "fill_value": "1.0000000596046448", "c": [1.0000000596046448]},
+        "c": {"dtype": "<c8", "fill_value": [1.0000000596046448, 1e400]}, "d": {"fill_value": 0.12345678901234568},
+        "e": {"data_type": "float32", "fill_value": 1e-999999999, "f": 1.00000000000000000001}}"""
+    found, plain = parse(text), json.loads(text)
+    assert np.float32(found["c"]["fill_value"][0]) == np.nextafter(np.float32(1), np.float32(2))
+    found["c"]["fill_value"][0] = plain["c"]["fill_value"][0]
+    assert dict(found) == plain
+    assert marshal.dumps(json.loads(json.dumps(dict(found))), 2) == marshal.dumps(plain, 2)

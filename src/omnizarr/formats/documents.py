@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from json.encoder import encode_basestring, encode_basestring_ascii
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import numpy as np
 
@@ -37,8 +37,11 @@ MAX_DEPTH = 128
 """Maximum depth of objects and lists; real documents stay below 20."""
 
 if TYPE_CHECKING:
+    import decimal
+
     from omnizarr.formats import lenient
 else:
+    decimal = Lazy("decimal")
     lenient = Lazy("omnizarr.formats.lenient")
 
 _PLAIN = frozenset({str, int, bool, type(None)})
@@ -99,7 +102,7 @@ def parse(data: bytes | bytearray | memoryview, report: Report = strict) -> JSON
     repeated: list[tuple[dict[str, JSON], list[str]]] = []
     if scanning.is_plain(data):
         text = data.decode()
-        return _with_text(_plain_decoder.decode(text), text)
+        return _with_text(_rounded_once(_plain_decoder.decode(text), text), text)
     try:
         text = data.decode("utf-8-sig")
         document = _decode(text, repeated)
@@ -141,7 +144,8 @@ def _with_text(value: Any, text: str) -> JSON:
 
 def parse_part(text: bytes) -> JSON:
     """Return the value in a part of a text that is plain as a whole (`omnizarr.formats.scanning`)."""
-    value: JSON = _plain_decoder.decode(text.decode())
+    decoded = text.decode()
+    value: JSON = _rounded_once(_plain_decoder.decode(decoded), decoded)
     return value
 
 
@@ -337,6 +341,80 @@ _plain_decoder: Final = json.JSONDecoder(parse_constant=_NONFINITE.__getitem__)
 
 def _decode(text: str, repeated: list[tuple[dict[str, JSON], list[str]]]) -> JSON:
     """Return the JSON value in `text`, and add objects with repeated members, and their names, to `repeated`."""
+    return _rounded_once(_decoded(text, repeated), text)
+
+
+def _rounded_once(found: Any, text: str) -> Any:
+    """Change fill values so that those of types narrower than float64 are rounded once, from their text."""
+    if any(map(_may_be_rounded_twice, _long_fills(text))) or (_small_float(text) and next(_long_fills(text), None)):
+        _round_once(found, json.loads(text, parse_float=_Written, parse_constant=_NONFINITE.__getitem__))
+    return found
+
+
+# Shorter numbers are never so near to the middle of two numbers of a narrower type that it matters.
+_long_fills = re.compile(
+    r'"fill_value"\s*:\s*(\[[^\]{}"]*[0-9][0-9.]{15}|[-+]?[0-9.]{16,}(?:[eE][-+]?[0-9]+)?)'
+).finditer
+_small_float = re.compile(r"float(?:16|8|6|4)|[<>=]f2").search
+_is_narrow = re.compile(r"(?:complex_)?b?float(?:4|6|8|16|32)(?:_.*)?|complex64|[<>=]?(?:f[24]|c8)").fullmatch
+
+
+def _may_be_rounded_twice(match: re.Match[str]) -> bool:
+    """Return whether a fill value is no float32 yet: most that programs write are."""
+    try:
+        number = float(match[1])
+    except ValueError:  # two numbers, or none
+        return True
+    with np.errstate(over="ignore"):
+        return float(np.float32(number)) != number
+
+
+class _Written(float):
+    """A number, with its text."""
+
+    __slots__ = ("text",)
+
+    def __new__(cls, text: str) -> Self:
+        """Remember the text."""
+        made = super().__new__(cls, text)
+        made.text = text
+        return made
+
+
+def _round_once(found: Any, written: Any) -> None:
+    """Replace fill values by float64 that become the number of a narrower type that is nearest to the text."""
+    if isinstance(found, list):
+        for value, text in zip(found, written, strict=True):
+            _round_once(value, text)
+    elif isinstance(found, dict):
+        for name, value in found.items():
+            _round_once(value, written[name])
+        named = found.get("data_type", found.get("dtype"))
+        if isinstance(named, str) and _is_narrow(named) and "fill_value" in found:
+            fill, texts = found["fill_value"], written["fill_value"]
+            if isinstance(fill, float):
+                found["fill_value"] = _to_odd(texts)
+            elif isinstance(fill, list):
+                found["fill_value"] = list(map(_to_odd, texts))
+
+
+def _to_odd(number: Any) -> Any:
+    """Return the float64 beside a number whose last bit is 1; the number itself if it is a float64.
+
+    Rounded again, it becomes what the number becomes: it lies on the same side of every middle.
+    """
+    if not isinstance(number, _Written):
+        return number
+    plain = float(number)
+    if not math.isfinite(plain) or not plain:
+        return plain
+    exact, rounded = decimal.Decimal(number.text), decimal.Decimal(plain)  # which are compared exactly
+    if exact == rounded or np.float64(plain).view(np.int64) & 1:
+        return plain
+    return math.nextafter(plain, math.inf if exact > rounded else -math.inf)
+
+
+def _decoded(text: str, repeated: list[tuple[dict[str, JSON], list[str]]]) -> JSON:
     with suppress(_RepeatedError):
         found: JSON = _decoder.decode(text)
         return found
