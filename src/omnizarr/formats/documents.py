@@ -341,7 +341,8 @@ _plain_decoder: Final = json.JSONDecoder(parse_constant=_NONFINITE.__getitem__)
 
 def _decode(text: str, repeated: list[tuple[dict[str, JSON], list[str]]]) -> JSON:
     """Return the JSON value in `text`, and add objects with repeated members, and their names, to `repeated`."""
-    return _rounded_once(_decoded(text, repeated), text)
+    found: JSON = _rounded_once(_decoded(text, repeated), text)
+    return found
 
 
 def _rounded_once(found: Any, text: str) -> Any:
@@ -373,6 +374,7 @@ class _Written(float):
     """A number, with its text."""
 
     __slots__ = ("text",)
+    text: str
 
     def __new__(cls, text: str) -> Self:
         """Remember the text."""

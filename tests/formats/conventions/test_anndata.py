@@ -61,3 +61,29 @@ def test_check_finds_nothing_in_what_anndata_writes(tmp_path, zarr_format):
     writer.write(tmp_path / "a.zarr")
     found = {finding.code for finding in omnizarr.check(tmp_path / "a.zarr")}
     assert not found & {"anndata-missing-node", "coordinate-length", "mask-unreadable"}
+
+
+@pytest.mark.parametrize("target", [2, 3])
+@pytest.mark.filterwarnings("ignore")  # of anndata, about Zarr v2 and nullable strings
+def test_nullable_columns_stay_what_anndata_reads(target, tmp_path):
+    """Missing values of AnnData are in a mask beside the values, whatever the format."""
+    anndata = pytest.importorskip("anndata", reason="anndata is not installed")
+    pandas = pytest.importorskip("pandas", reason="anndata needs pandas")
+    zarr = pytest.importorskip("zarr", reason="anndata writes with it")
+    columns = {
+        "integer": pandas.array([2**62 + 1, None, 3], dtype="Int64"),
+        "boolean": pandas.array([True, None, False], dtype="boolean"),
+        "text": pandas.array(["a", None, "c"], dtype="string"),
+    }
+    stored, other = tmp_path / "a.zarr", tmp_path / "b.zarr"
+    source = zarr.open_group(stored, mode="w")
+    with anndata.settings.override(allow_write_nullable_strings=True):
+        anndata.io.write_elem(source, "obs", pandas.DataFrame(columns, index=["r1", "r2", "r3"]))
+    assert omnizarr.convert(stored, other, zarr_format=target, strict=True).is_lossless
+    assert omnizarr.diff(stored, other).equal
+    kinds = {path: node.attrs.get("encoding-type") for path, node in omnizarr.open_group(other)["obs"].members()}
+    assert [kinds[name] for name in columns] == ["nullable-integer", "nullable-boolean", "nullable-string-array"]
+    read = zarr.open_group(other, mode="r")
+    pandas.testing.assert_frame_equal(
+        anndata.io.read_elem(read["obs"]), anndata.io.read_elem(source["obs"]), check_column_type=False
+    )

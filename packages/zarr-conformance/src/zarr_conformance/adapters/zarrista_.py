@@ -12,6 +12,8 @@ def read(path, selection):
     array = zarrista.Array.open(FilesystemStore(path), "/")
     stepped = selection is not ... and any(isinstance(each, slice) and each.step not in {None, 1} for each in selection)
     found = array[... if stepped or selection is ... else selection]
+    if hasattr(found, "mask"):  # elements that may be missing, which are zero then
+        found = found.data
     try:
         values = np.asarray(found.to_numpy())
     except TypeError:  # a type that NumPy does not have
