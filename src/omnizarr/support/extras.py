@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from importlib import metadata
+from typing import TYPE_CHECKING
+
+from omnizarr.support.lazy import Lazy
+
+if TYPE_CHECKING:
+    from importlib import metadata
+else:
+    metadata = Lazy("importlib.metadata")
 
 
 def remedy(extra: str) -> str:

@@ -5,6 +5,8 @@ import itertools
 import multiprocessing
 import os
 import pickle
+import subprocess
+import sys
 import time
 from datetime import timedelta
 
@@ -223,6 +225,17 @@ def test_names_at_a_place_are_asked_for_one_by_one_if_the_server_refuses_to_list
         assert verbs.has_any(store, "a/", [".zarray", "zarr.json"])
         assert not verbs.has_any(store, "b/", [".zarray", "zarr.json"])
     assert len(refusals) == 1
+
+
+def test_first_array_in_an_object_store_imports_no_event_loop_and_no_metadata_of_packages():
+    code = (
+        "import sys, obstore.store, omnizarr; from omnizarr.stores import ObjectStore\n"
+        "store = ObjectStore(obstore.store.MemoryStore())\n"
+        "omnizarr.create_array(store, shape=(4,), dtype='f4'); omnizarr.open_array(store, mode='r')\n"
+        "print(*{'asyncio', 'ssl', 'importlib.metadata', 'email'} & set(sys.modules))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert found.stdout.split() == []
 
 
 def test_what_a_listing_shows_to_be_missing_is_set_only_while_it_is_missing():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -12,8 +11,11 @@ from omnizarr.stores.remote.object_answers import of_length
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
+    import asyncio
+
     import obstore
 else:
+    asyncio = Lazy("asyncio")  # without an event loop, it is not needed
     obstore = Lazy("obstore")
 
 _TWINS: Final = frozenset({"get_range", "get_ranges", "head", "put", "delete", "copy"})
