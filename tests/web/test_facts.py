@@ -954,3 +954,33 @@ def test_wells_of_a_plate_have_their_places():
         "wells": [{"path": "screen/A/2", "row": 0, "column": 1}, {"path": "screen/B/1", "row": 1, "column": 0}],
     }
     assert dataset.info("")["plate"] is None
+
+
+def test_labels_that_can_be_drawn_over_an_image_are_named():
+    store = MemoryStore({})
+    root = omnizarr.create_group(store)
+    for path, shape, names in (
+        ("image", (3, 8, 8), "cyx"),
+        ("image/labels/cells", (4, 4), "yx"),
+        ("image/labels/turned", (4, 4), "zq"),
+        ("image/labels/blurred", (4, 4), "yx"),
+    ):
+        axes = [{"name": name, "type": "space"} for name in names]
+        scale = [{"type": "scale", "scale": [1.0] * len(names)}]
+        image = {"axes": axes, "datasets": [{"path": "0", "coordinateTransformations": scale}]}
+        root.create_group(path, attributes={"ome": {"version": "0.5", "multiscales": [image]}})
+        root.create_array(
+            f"{path}/0", shape=shape, dtype="f4" if "blurred" in path else "u2", dimension_names=list(names)
+        )
+    listed = ["cells", "turned", "blurred", "nowhere", 3]
+    root["image/labels"].attrs["ome"] = {"version": "0.5", "labels": listed}
+    (found,) = opened(store).info("image/0")["array"]["labels"]
+    assert found == {
+        "name": "cells",
+        "path": "image/labels/cells/0",
+        "dtype": "uint16",
+        "shape": [4, 4],
+        "dimensions": [1, 2],
+        "levels": [{"path": "image/labels/cells/0", "shape": [4, 4]}],
+        "colours": {},
+    }

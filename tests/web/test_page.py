@@ -1011,3 +1011,39 @@ def test_wells_of_a_plate_are_a_grid_and_missing_optional_elements_are_missing(p
         for place in ((0.35, 0.3), (0.75, 0.7)):
             index, words = pointed(page, *place)
             assert words == ("missing" if data.mask[index] else str(data[index]))
+
+
+def test_labels_are_drawn_over_their_image(page, tmp_path):
+    """The image has channels and the labels half as many rows and columns, and no channels."""
+    root = omnizarr.create_group(tmp_path / "cells.zarr")
+    labels = np.kron(np.array([[0, 1, 2], [3, 0, 4]], "u2"), np.ones((40, 40), "u2"))
+    for path, data, names, step, more in (
+        ("image", np.ones((2, 160, 240), "u1"), "cyx", 1, {}),
+        (
+            "image/labels/cells",
+            labels,
+            "yx",
+            2,
+            {"image-label": {"colors": [{"label-value": 3, "rgba": [255, 0, 0, 9]}]}},
+        ),
+    ):
+        axes = [{"name": name, "type": "channel" if name == "c" else "space"} for name in names]
+        scale = [{"type": "scale", "scale": [1 if name == "c" else step for name in names]}]
+        image = {"axes": axes, "datasets": [{"path": "0", "coordinateTransformations": scale}]}
+        root.create_group(path, attributes={"ome": {"version": "0.5", "multiscales": [image], **more}})
+        root.create_array(f"{path}/0", data=data, dimension_names=list(names))
+    root["image/labels"].attrs["ome"] = {"version": "0.5", "labels": ["cells"]}
+    with serving.running(viewing.viewer(tmp_path / "cells.zarr")) as url:
+        show(page, url, p="image", at="0,,", blend="one")
+        drawn = "document.querySelector('canvas[data-pane=first]').toDataURL()"
+        without = page.evaluate(drawn)
+        page.get_by_label("cells", exact=True).check()
+        page.wait_for_url(re.compile("labels=cells"))
+        page.wait_for_function(f"once => {drawn} !== once", arg=without)
+        page.wait_for_selector("canvas[data-pane=first][data-state=complete]")
+        for place in ((0.3, 0.35), (0.55, 0.35), (0.35, 0.6), (0.8, 0.6)):
+            index, words = pointed(page, *place)
+            says(page, ".readout .label", f"label {labels[index[1] // 2, index[2] // 2]}")
+            assert words == "1"
+        page.get_by_label("cells", exact=True).uncheck()
+        page.wait_for_function(f"once => {drawn} === once", arg=without)

@@ -94,6 +94,8 @@ export interface ArrayInfo {
   view: number[];
   /** The dimension of red, green and blue, if it looks like that. */
   colours: number | null;
+  /** Label images that can be drawn over it: for each of their dimensions, that of the array; colours by label. */
+  labels: { name: string; path: string; dtype: string; shape: number[]; dimensions: number[]; levels: { path: string; shape: number[] }[]; colours: Record<string, string> }[];
   /** Where it lies on the earth: its coordinate reference system in words, and the smallest and largest x and y. */
   place: { crs: string | null; bounds: [number, number, number, number] | null } | null;
 }

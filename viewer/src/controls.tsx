@@ -89,6 +89,9 @@ function Axes({ array, resolved, coordinates, look, flipped, change, changeMeani
         <Check label="flip" title="Row 0 at the bottom (f)" checked={flipped} onChange={(flip) => change({ flip })} />
         <Check label="stretch" title="Fill the window, regardless of the proportions" checked={look.stretch ?? false} onChange={(stretch) => change({ stretch, view: null })} />
         <Check label="chunks" title="Show where chunks and shards end (g)" checked={look.grid} onChange={(grid) => change({ grid })} />
+        {array.labels.map(({ name }) => (
+          <Check key={name} label={name} title={`Draw the labels ${name} over the picture`} checked={look.labels === name} onChange={(isOn) => change({ labels: isOn ? name : null })} />
+        ))}
         {isGeographic(array, resolved.dims) && <Check label="coast" title="Coastlines, of Natural Earth at 1:110 million (o)" checked={look.coast} onChange={(coast) => change({ coast })} />}
         {!isGeographic(array, resolved.dims) && isCurved(array, resolved.dims) && <span class="soft small">no coast: the grid is curved</span>}
       </div>

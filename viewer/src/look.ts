@@ -47,6 +47,8 @@ export interface Look {
   stretch: boolean | null;
   flip: boolean | null;
   grid: boolean;
+  /** The label image that is drawn over the picture. */
+  labels: string | null;
   /** Whether coastlines are drawn where axes are longitudes and latitudes. */
   coast: boolean;
   view: View | null;
@@ -74,6 +76,7 @@ export const START: Look = {
   stretch: null,
   flip: null,
   grid: false,
+  labels: null,
   coast: true,
   view: null,
 };
@@ -131,6 +134,7 @@ export function toHash(look: Look): string {
   add("stretch", look.stretch === null ? null : flag(look.stretch));
   add("flip", look.flip === null ? null : flag(look.flip));
   add("grid", flag(look.grid), "0");
+  add("labels", look.labels);
   add("coast", flag(look.coast), "1");
   if (look.view) parts.push(["x", short(look.view.x)], ["y", short(look.view.y)], ["z", short(look.view.z, 6)]);
   return parts.map(([name, value]) => `${name}=${escapeValue(value)}`).join("&");
@@ -162,6 +166,7 @@ export function fromHash(hash: string): Look {
   look.stretch = query.has("stretch") ? query.get("stretch") === "1" : null;
   look.flip = query.has("flip") ? query.get("flip") === "1" : null;
   look.grid = query.get("grid") === "1";
+  look.labels = query.get("labels");
   look.coast = query.get("coast") !== "0";
   const [x, y, z] = [number(query.get("x")), number(query.get("y")), number(query.get("z"))];
   if (x !== null && y !== null && z !== null && z > 0) look.view = { x, y, z };

@@ -64,6 +64,33 @@ export function blendPixels(layers: ArrayLike<number>[], out: Uint32Array, chann
   return hasMissing;
 }
 
+/** Pixels of labels, each in a colour of its own, or in that of the image; 0 is left transparent. */
+export function labelPixels(values: ArrayLike<number>, out: Uint32Array, colours: Record<string, string>): boolean {
+  const known = new Map<number, number>();
+  for (let i = 0; i < values.length; i++) {
+    const label = values[i]!;
+    if (label === 0 || label !== label) continue;
+    let found = known.get(label);
+    if (found === undefined) {
+      const own = colours[String(label)];
+      found = own ? pixel(...rgb(own)) : pixel(...ofLabel(label));
+      known.set(label, found);
+    }
+    out[i] = found;
+  }
+  return true;
+}
+
+/** A bright colour for a label: the golden angle keeps those of neighbours apart. */
+function ofLabel(label: number): [number, number, number] {
+  const hue = (Math.abs(label) * 137.508) % 360;
+  const part = (shift: number) => {
+    const place = (shift + hue / 30) % 12;
+    return Math.round(255 * (0.55 - 0.45 * Math.max(-1, Math.min(place - 3, 9 - place, 1))));
+  };
+  return [part(0), part(8), part(4)];
+}
+
 function onCanvas([height, width]: [number, number], fill: (pixels: Uint32Array) => boolean): Painted {
   const canvas = Object.assign(document.createElement("canvas"), { width, height });
   const image = new ImageData(width, height);
@@ -77,3 +104,5 @@ export const paintMap = (values: ArrayLike<number>, size: [number, number], tabl
 
 export const paintBlend = (layers: ArrayLike<number>[], size: [number, number], channels: BlendChannel[]) =>
   onCanvas(size, (pixels) => blendPixels(layers, pixels, channels));
+
+export const paintLabels = (values: ArrayLike<number>, size: [number, number], colours: Record<string, string>) => onCanvas(size, (pixels) => labelPixels(values, pixels, colours));

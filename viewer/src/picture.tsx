@@ -6,7 +6,7 @@ import { coast as readCoast, isGeographic, kindOf, type Coast } from "./coast.ts
 import { familyOf, table } from "./colours.ts";
 import { Controls } from "./controls.tsx";
 import { Auxiliary, Coordinates } from "./coordinates.ts";
-import { numberWords } from "./dtypes.ts";
+import { dataType, numberWords, PLAIN } from "./dtypes.ts";
 import type { ChannelLook, Look, View } from "./look.ts";
 import { Copy, useAnswer } from "./parts.tsx";
 import { decoding, pythonLine, type Index } from "./python.ts";
@@ -65,7 +65,7 @@ export function Picture({ shown, beside, look, resolved, change, cache, actions 
   function usePanes(): Pane[] {
     const labels = coordinates.map((one) => one.hasLabels);
     return useMemo(() => {
-      const base = sceneryOf(array, look, resolved, coordinates, flipped, coast);
+      const base = sceneryOf(array, look, resolved, coordinates, flipped, coast, shown.entry.number);
       const layers = layersOf(shown, look, resolved, canCompare);
       const style = styleOf(look, resolved);
       const ahead = playing === null ? null : stepped(resolved.at, playing, array.shape, 1);
@@ -246,7 +246,7 @@ function sizeOf(array: ArrayInfo, [y, x]: [number, number]) {
   return { rows: array.shape[y]!, columns: array.shape[x]! };
 }
 
-function sceneryOf(array: ArrayInfo, look: Look, { dims, at }: Resolved, coordinates: Coordinates[], flipped: boolean, coast: Coast | null) {
+function sceneryOf(array: ArrayInfo, look: Look, { dims, at }: Resolved, coordinates: Coordinates[], flipped: boolean, coast: Coast | null, dataset: number) {
   const [y, x] = dims;
   const isPicked = look.at[y] != null && look.at[x] != null;
   const cut = (shape: number[]): [number, number] => [shape[y]!, shape[x]!];
@@ -261,7 +261,25 @@ function sceneryOf(array: ArrayInfo, look: Look, { dims, at }: Resolved, coordin
     axes: { y: coordinates[y]!, x: coordinates[x]! },
     coast: coast && { lines: coast, isTurned: kindOf(array, x) === "latitude" },
     mark: isPicked ? { y: at[y]!, x: at[x]! } : null,
+    labels: labelsOf(array, dataset, look, { dims, at }),
   };
+}
+
+/** The labels to draw over the picture: at the same indices, at the first one along dimensions that they have for themselves. */
+function labelsOf(array: ArrayInfo, dataset: number, look: Look, { dims, at }: Pick<Resolved, "dims" | "at">): Scenery["labels"] {
+  const found = array.labels.find(({ name }) => name === look.labels);
+  if (!found) return null;
+  const own = dims.map((k) => found.dimensions.indexOf(k)) as [number, number];
+  if (own.some((k) => k < 0)) return null;
+  const layer: Layer = {
+    dataset,
+    levels: found.levels.map(({ path, shape }) => ({ path, factors: own.map((k, i) => array.shape[dims[i]!]! / shape[k]!) as [number, number] })),
+    dtype: found.dtype,
+    at: found.dimensions.map((k, i) => Math.min(found.shape[i]! - 1, Math.floor((at[k]! * found.shape[i]!) / array.shape[k]!))),
+    meaning: { ...PLAIN, type: dataType(found.dtype), missing: [], flags: [] },
+    dims: own,
+  };
+  return { layer, colours: found.colours };
 }
 
 /** What is read: one layer, or one for each channel that is on. Arrays that are compared are read by strides alone. */
@@ -450,6 +468,7 @@ function Readout({ pointed, resolved, coordinates, auxiliaries, array, names }: 
     <p class={`readout ${tall}`} data-index={JSON.stringify(index)}>
       <b class="value">{values.join("  ·  ")}{isBlend ? "" : units}</b>
       {isDifference && pointed.words.length === 2 && <b class="difference">difference {numberWords(Number((first - second).toPrecision(6)), 64)}</b>}
+      {pointed.label !== null && <span class="label">label {pointed.label}</span>}
       <span>{place.join(", ")}</span>
     </p>
   );

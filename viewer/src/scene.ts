@@ -7,7 +7,7 @@ import { drawable, wordsOf, type Meaning } from "./dtypes.ts";
 import * as geometry from "./geometry.ts";
 import type { Box, Frame, Level } from "./geometry.ts";
 import type { View } from "./look.ts";
-import { paintBlend, paintMap, type BlendChannel, type Painted } from "./painting.ts";
+import { paintBlend, paintLabels, paintMap, type BlendChannel, type Painted } from "./painting.ts";
 import { originKey, type Origin, type Tile, type TileArray, type TileCache, type Wanted } from "./tiles.ts";
 
 /** One array, or one channel of it. */
@@ -18,6 +18,8 @@ export interface Layer {
   /** An index for each dimension; those that are drawn are not looked at. */
   at: number[];
   meaning: Meaning;
+  /** The dimensions drawn downwards and to the right, if they are others than those of the scenery. */
+  dims?: [number, number];
 }
 
 export interface ColourMap {
@@ -53,6 +55,8 @@ export interface Scenery {
   /** Coastlines to draw; turned: latitudes are along x. */
   coast: { lines: Coast; isTurned: boolean } | null;
   mark: { x: number; y: number } | null;
+  /** Labels that are drawn over all, and their own colours. */
+  labels: { layer: Layer; colours: Record<string, string> } | null;
   /** The indices that will be asked for next. */
   ahead: number[] | null;
 }
@@ -64,6 +68,8 @@ export interface Pointed {
   /** The value of each layer, in words; null while it is not there. */
   words: (string | null)[];
   numbers: (number | null)[];
+  /** The label, where labels are drawn. */
+  label: string | null;
 }
 
 export interface Events {
@@ -119,6 +125,8 @@ export class Scene {
   #values = new WeakMap<Tile, { key: string; values: Float32Array | Float64Array }>();
   /** Plans of the picture now and of those before it, which stand in for tiles that are not there yet. */
   #backdrops: Plan[][] = [];
+  /** Of the labels that are drawn over the picture. */
+  #labels: Plan | null = null;
   /** The coast along the axes that it was made for. */
   #outline: { x: Coordinates; y: Coordinates; lines: Outline | null } | null = null;
   #observer: ResizeObserver;
@@ -248,14 +256,15 @@ export class Scene {
   // --- reading -------------------------------------------------------------------------------------------------------
 
   #plan(layer: Layer, frame: Frame, isQuiet = false): Plan | null {
-    const { dims, rows, columns, rank } = this.#scenery!;
+    const { rows, columns } = this.#scenery!;
+    const dims = this.#dims(layer);
     const ratio = window.devicePixelRatio || 1;
     const wanted: [number, number] = [
       geometry.strideFor(frame.view.z * frame.aspect * ratio, rows),
       geometry.strideFor(frame.view.z * ratio, columns),
     ];
     const { level, strides } = geometry.choose(layer.levels, wanted);
-    const all = Array.from({ length: rank }, (_, k) => strides[dims.indexOf(k)] ?? 1);
+    const all = Array.from({ length: layer.at.length }, (_, k) => strides[dims.indexOf(k)] ?? 1);
     const origin: Origin = { d: layer.dataset, path: level.path, dtype: layer.dtype, strides: all, dims };
     const array = this.#cache.array(origin);
     if (!array) {
@@ -274,6 +283,10 @@ export class Scene {
     };
   }
 
+  #dims(layer: Layer): [number, number] {
+    return layer.dims ?? this.#scenery!.dims;
+  }
+
   #failure(message: string | undefined): void {
     if (message !== undefined) this.#events.failed(message);
   }
@@ -289,7 +302,7 @@ export class Scene {
   }
 
   #wanted(plan: Plan, { row, column }: geometry.TileBox): Wanted {
-    const { dims } = this.#scenery!;
+    const dims = this.#dims(plan.layer);
     const coords = plan.layer.at.map((index, k) => {
       if (k === dims[0]) return row;
       return k === dims[1] ? column : Math.floor(index / plan.array.chunks[k]!);
@@ -300,7 +313,7 @@ export class Scene {
   /** Numbers of a tile, and where the drawn slice starts in it. */
   #numbers(plan: Plan, tile: Tile): { values: Float32Array | Float64Array; start: number; step: [number, number] } {
     const { meaning, at } = plan.layer;
-    const { dims } = this.#scenery!;
+    const dims = this.#dims(plan.layer);
     const key = JSON.stringify(meaning);
     let known = this.#values.get(tile);
     if (known?.key !== key) this.#values.set(tile, (known = { key, values: drawable(tile.raw, meaning) }));
@@ -343,7 +356,7 @@ export class Scene {
 
   /** The samples of a tile whose chunks are broken. */
   #holes(plan: Plan, tile: Tile, box: geometry.TileBox): Hole[] {
-    const [first, second] = this.#scenery!.dims;
+    const [first, second] = this.#dims(plan.layer);
     const [y0, x0] = [box.row * plan.chunk[0], box.column * plan.chunk[1]];
     return (tile.broken?.boxes ?? []).map((ends) => {
       const [y, x] = (first < second ? ends : [...ends].reverse()) as [[number, number], [number, number]];
@@ -364,6 +377,7 @@ export class Scene {
     if (!frame || !scenery) return;
     const found = scenery.layers.map((layer) => this.#plan(layer, frame));
     const plans = found.every((plan) => plan !== null) ? (found as Plan[]) : null;
+    this.#labels = scenery.labels && this.#plan(scenery.labels.layer, frame, true);
     if (plans) this.#request(plans, frame);
     const context = this.canvas.getContext("2d")!;
     const ratio = window.devicePixelRatio || 1;
@@ -379,7 +393,7 @@ export class Scene {
     const tilesOf = (plan: Plan) => this.#tiles(plan, frame).map((box) => this.#wanted(plan, box));
     const wanted = plans.flatMap(tilesOf);
     const next = ahead ? plans.map((plan) => moved(plan, ahead, dims)).flatMap(tilesOf) : [];
-    this.#cache.want(this, [...wanted, ...next]);
+    this.#cache.want(this, [...wanted, ...(this.#labels ? tilesOf(this.#labels) : []), ...next]);
     const broken = wanted.map(({ key }) => this.#cache.failure(key) ?? this.#cache.get(key)?.broken?.message).find((message) => message !== undefined);
     this.#events.failed(broken ?? null);
     const name = plans.map(({ prefix }) => prefix).join();
@@ -420,10 +434,11 @@ export class Scene {
     context.imageSmoothingEnabled = false;
     fillBox(context, boxOf(frame, [0, scenery.rows], [0, scenery.columns]), colour("--waiting"));
     const background = scenery.missing === "hatch" ? hatch(context, colour("--hatch"), colour("--hatch-paper")) : scenery.missing;
-    const isComplete = plans !== null && this.#isLoaded(plans, frame);
+    const isComplete = plans !== null && this.#isLoaded(plans, frame) && (this.#labels === null || this.#isLoaded([this.#labels], frame));
     if (!isComplete) for (const old of this.#backdrops) if (old !== plans) this.#paintTiles(context, frame, old, background);
     if (plans) this.#paintTiles(context, frame, plans, background);
     if (plans) this.#paintFailures(context, frame, plans, colour("--bad"));
+    this.#paintLabels(context, frame);
     if (scenery.grid) this.#paintGrid(context, frame, colour("--grid"));
     this.#paintCoast(context, frame);
     if (this.#echo) paintMark(context, frame, this.#echo);
@@ -510,6 +525,27 @@ export class Scene {
       if (sizes[0] * frame.view.z * frame.aspect > 5)
         for (let i = Math.ceil(y[0] / sizes[0]) * sizes[0]; i <= y[1]; i += sizes[0]) line(context, geometry.across(frame, 0), geometry.down(frame, i), geometry.across(frame, columns), geometry.down(frame, i));
       context.stroke();
+    }
+  }
+
+  #paintLabels(context: CanvasRenderingContext2D, frame: Frame): void {
+    const plan = this.#labels;
+    if (!plan) return;
+    const { colours } = this.#scenery!.labels!;
+    for (const box of this.#tiles(plan, frame)) {
+      const { key } = this.#wanted(plan, box);
+      const y: [number, number] = [box.row * plan.chunk[0], Math.min(plan.size[0], (box.row + 1) * plan.chunk[0])];
+      const x: [number, number] = [box.column * plan.chunk[1], Math.min(plan.size[1], (box.column + 1) * plan.chunk[1])];
+      let painted = this.#painted.get(`labels ${key}`);
+      if (!painted) {
+        const values = this.#cache.get(key) && this.#gather(plan, y, x);
+        if (!values) continue;
+        painted = paintLabels(values, [y[1] - y[0], x[1] - x[0]], colours);
+        this.#painted.set(`labels ${key}`, painted);
+      }
+      context.globalAlpha = 0.55;
+      drawRaster(context, painted.canvas, boxOf(frame, scaled(y, plan.factors[0]), scaled(x, plan.factors[1])), frame.flipped);
+      context.globalAlpha = 1;
     }
   }
 
@@ -624,6 +660,7 @@ export class Scene {
       x: Math.floor(x * factors[1]),
       words: samples.map((sample) => sample?.words ?? null),
       numbers: samples.map((sample) => sample?.value ?? null),
+      label: this.#labels && (this.#sample(this.#labels, Math.floor(element.y / this.#labels.factors[0]), Math.floor(element.x / this.#labels.factors[1]))?.words ?? null),
     };
   }
 

@@ -33,7 +33,8 @@ test("an address says all of a look", () => {
     stretch: false,
     flip: true,
     grid: true,
-    coast: false,
+    labels: "cells",
+  coast: false,
     view: { x: 50000.5, y: 12, z: 0.0125 },
   };
   assert.deepEqual(fromHash(`#${toHash(look)}`), look);

@@ -27,7 +27,8 @@ from omnizarr.errors import (
 )
 from omnizarr.formats import DIALECTS
 from omnizarr.formats.conventions import Nodes, calendars, display, meaning, presentation
-from omnizarr.formats.conventions.ome import summary
+from omnizarr.formats.conventions.ome import reading, summary
+from omnizarr.formats.reader import is_list
 from omnizarr.model import ArrayMetadata, Metadata, grids
 from omnizarr.model.datatypes.optional import VALUE, is_optional
 from omnizarr.netcdf.cdl.times import Times
@@ -80,6 +81,8 @@ _STORED: Final = 30.0
 """Seconds for which the list of stored chunks is kept."""
 _MOST_STORED: Final = 16
 _MOST_SETTINGS: Final = 64
+_MOST_LABELS: Final = 8
+"""Label images of an image."""
 _MOST_ASKED: Final = 400
 """Maximum number of chunks that are requested one by one if a store cannot list."""
 _MOST_SEARCHED: Final = 200_000
@@ -393,7 +396,37 @@ class Dataset:
             "view": list(view),
             "colours": colours,
             "place": plain(self._place(setting)),
+            "labels": [] if image is None else list(self._label_images(image, setting)),
         }
+
+    def _label_images(self, image: presentation.Image, setting: Setting) -> Iterator[dict[str, Any]]:
+        """Yield the label images of an image that can be drawn over it, seen from its full resolution.
+
+        Each has its ``name``; the ``path``, ``dtype`` and ``shape`` of its full resolution; ``dimensions``: for each of
+        its dimensions, that of the image; ``levels``; and ``colours`` by label, in hexadecimal digits.
+        """
+        nodes = setting.around.nodes()
+        above = f"{image.level.group}/labels".lstrip("/")
+        listed = reading.members(above, nodes).get("labels") if image.level.number == 0 and above in nodes else None
+        names = [each.name for each in setting.dimensions]
+        for name in list(listed)[:_MOST_LABELS] if is_list(listed) else ():
+            found = presentation.image_of(reading.resolve(above, str(name)), nodes)
+            arrays = [] if found is None else [setting.around.array(at) for at in found.paths()]
+            levels = [array for array in arrays if array is not None]
+            if found is None or not levels or levels[0].dtype.kind not in "iu":
+                continue
+            own = presentation.names_of(_array_model(levels[0]), found)
+            if not all(each in names for each in own) or len(set(own)) != len(own):
+                continue
+            yield {
+                "name": str(name),
+                "path": self.path_of(levels[0].path),
+                "dtype": info.type_name(_array_model(levels[0])),
+                "shape": list(levels[0].shape),
+                "dimensions": [names.index(each) for each in own],
+                "levels": [{"path": self.path_of(each.path), "shape": list(each.shape)} for each in levels],
+                "colours": display.label_colours(reading.members(found.level.group, nodes)),
+            }
 
     def _place(self, setting: Setting) -> dict[str, Any] | None:
         """Return where an array lies: its ``crs`` in words, and its ``bounds``; None if nothing says it."""

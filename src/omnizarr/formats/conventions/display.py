@@ -6,11 +6,15 @@ Spec: CF conventions; OME-Zarr, "omero".
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from omnizarr.formats.conventions.ome.systems import is_number, numbers
 from omnizarr.formats.reader import is_list, is_object
 from omnizarr.model import JSON
+
+_CHANNELS: Final = 3
+"""Red, green and blue."""
+_BRIGHTEST: Final = 255
 
 
 def number(attributes: Mapping[str, JSON], name: str) -> float | None:
@@ -112,4 +116,22 @@ def channels(omero: JSON) -> list[Channel]:
         name = label if isinstance(label, str) and label else f"channel {number}"
         text = color.removeprefix("#")[:6] if isinstance(color, str) and color else "ffffff"
         found.append(Channel(name, text, numbers(ends, 2), said.get("active") is not False))
+    return found
+
+
+def label_colours(members: Mapping[str, Any]) -> dict[str, str]:
+    """Return the colours that a label image gives to labels, as six hexadecimal digits; of those without any, nothing.
+
+    >>> label_colours({"image-label": {"colors": [{"label-value": 3, "rgba": [255, 0, 16, 128]}, {"label-value": 4}]}})
+    {'3': 'ff0010'}
+    """
+    label = members.get("image-label")
+    listed = label.get("colors") if isinstance(label, Mapping) else None
+    found: dict[str, str] = {}
+    for each in listed if is_list(listed) else ():
+        value, rgba = (each.get(key) for key in ("label-value", "rgba")) if isinstance(each, Mapping) else (None, None)
+        if not is_list(rgba) or len(rgba) < _CHANNELS or not isinstance(value, int):
+            continue
+        if all(isinstance(part, int) and 0 <= part <= _BRIGHTEST for part in rgba[:_CHANNELS]):
+            found[str(value)] = "".join(f"{part:02x}" for part in rgba[:_CHANNELS])
     return found
