@@ -123,7 +123,7 @@ def test_wrong_field_of_an_array_codec_is_pointed_at(name, configuration, field)
         ("vlen-bytes", {}, NUMBERS),
         ("zfp", {"mode": "reversible"}, NUMBERS.astype("u8")),
         ("zfp", {"mode": "reversible"}, NUMBERS.reshape(2, 5, 2, 3, 2)),
-        ("zfp", {"mode": "expert", "minbits": 1, "maxbits": 1, "maxprec": 1, "minexp": 1}, FLOATS),
+        ("zfp", {"mode": "expert", "minbits": 2, "maxbits": 1, "maxprec": 1, "minexp": 1}, FLOATS),
         ("numcodecs.zfpy", {}, NUMBERS.astype("u1")),
         ("numcodecs.pcodec", {}, TEXT),
     ],

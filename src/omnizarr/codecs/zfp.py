@@ -1,7 +1,8 @@
 """zfp: numbers as a zfp stream without a header; the configuration replaces the header.
 
 Configuration: ``mode``: reversible; fixed_accuracy with ``tolerance``; fixed_rate with ``rate``; fixed_precision with
-``precision``. The mode "expert" cannot be run by the package zfpy, and is refused.
+``precision``; expert with ``minbits``, ``maxbits``, ``maxprec`` and ``minexp``. Of expert streams, the package zfpy
+reads all (behind a header that says the same), and writes those of another mode.
 Types: int32, int64, float32, float64; int8, uint8, int16, uint16 and float16 are promoted as specified.
 Agrees with zarrs. Needs the package zfpy.
 
@@ -34,6 +35,14 @@ _PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
     "fixed_precision": ("precision",),
     "expert": ("minbits", "maxbits", "maxprec", "minexp"),
 }
+_HEADER: Final = 84
+"""Bits of the header of a stream before its mode."""
+_LONG: Final = 0xFFF
+"""The first bits of a mode of 64 bits."""
+_MOST_BITS: Final = 16658
+"""zfp's ``ZFP_MAX_BITS``, ``ZFP_MAX_PREC`` and ``ZFP_MIN_EXP`` mean no limit."""
+_MOST_PLANES: Final = 64
+_LEAST_EXPONENT: Final = -1074
 _PROMOTED: Final = {"int8": "i4", "uint8": "i4", "int16": "i4", "uint16": "i4", "float16": "f4"}
 
 
@@ -45,6 +54,8 @@ class Zfp:
     type: np.dtype[Any]
     """The parameters of zfp."""
     decoded: ArraySpec
+    expert: tuple[int, int, int, int] | None = None
+    """Those of the mode "expert"."""
 
     @property
     def encoded(self) -> BytesSpec:
@@ -54,10 +65,17 @@ class Zfp:
     @property
     def loss(self) -> str:
         """What the mode of zfp does not keep."""
+        if self.expert is not None and not self.parameters:
+            return "the parameters of the expert mode say how much stays: the error has no known bound"
         return loss_of(self.parameters)
 
     def encode(self, array: AnyArray) -> Buffer:
-        """Return the stream."""
+        """Return the stream. Raises CodecError for an expert mode that is not the same as another mode."""
+        if self.expert is not None and not self.parameters:
+            raise CodecError("the package zfpy writes no zfp stream of this expert mode",
+                             pointer="/configuration/mode", found=self.expert,
+                             expected="what another mode means: reversible, fixed_precision or fixed_accuracy",
+                             spec=_SPEC)  # fmt: skip
         return compress(_promoted(array, self.type), self.parameters, has_header=False)
 
     def decode(self, data: Buffer) -> AnyArray:
@@ -67,10 +85,22 @@ class Zfp:
             raise ChunkSizeError("no zfp stream of this array has this size", found=f"{len(data)} bytes")
         stored = padded(data, shape, self.type.itemsize)
         try:
+            if self.expert is not None:
+                return self._expert(stored, shape, self.expert)
             ztype = zfpy.dtype_to_ztype(self.type)
             array = zfpy._decompress(stored, ztype, shape, **self.parameters)  # noqa: SLF001  the only way
         except (ValueError, TypeError, RuntimeError) as error:
             raise ChunkError(f"the zfp stream is broken: {error}") from error
+        return _demoted(np.asarray(array), self.decoded.dtype).reshape(self.decoded.shape)
+
+    def _expert(self, stored: bytes, shape: tuple[int, ...], expert: tuple[int, int, int, int]) -> AnyArray:
+        """Decode a stream behind a header, which ends within a byte, so that all bits of the stream move."""
+        minbits, maxbits, maxprec, minexp = expert
+        plain = zfpy.compress_numpy(np.zeros(shape, self.type), write_header=True, precision=1)
+        header = int.from_bytes(plain[:16], "little") & ((1 << _HEADER) - 1)
+        mode = _LONG | (minbits - 1) << 12 | (maxbits - 1) << 27 | (maxprec - 1) << 42 | (minexp + 16495) << 49
+        bits = header | mode << _HEADER | int.from_bytes(stored, "little") << (_HEADER + 64)
+        array = zfpy.decompress_numpy(bits.to_bytes(len(stored) + 32, "little"))
         return _demoted(np.asarray(array), self.decoded.dtype).reshape(self.decoded.shape)
 
 
@@ -108,16 +138,31 @@ def bind(configuration: Configuration, decoded: ArraySpec) -> Zfp:
         raise CodecError("zfp has no such elements", found=decoded.data_type.named.name,
                          expected=", ".join((*TYPES, *_PROMOTED)), spec=_SPEC)  # fmt: skip
     check_shape(decoded)
+    kind = np.dtype(_PROMOTED.get(dtype.name, dtype))
     if mode == "expert":
-        raise CodecError("the package zfpy cannot run the expert mode of zfp", pointer="/configuration/mode",
-                         found="expert", expected="another mode")  # fmt: skip
+        least, most = fields.integer("minbits", low=0, high=2**15), fields.integer("maxbits", low=1, high=2**15)
+        planes = fields.integer("maxprec", low=1, high=128)
+        expert = max(1, least), most, planes, fields.integer("minexp", low=-16495, high=16272)
+        if expert[0] > expert[1]:
+            raise fields.reject("minbits", "minbits is more than maxbits", expert[0], f"at most {expert[1]}")
+        return Zfp(_same_mode(expert), kind, decoded, expert)
     parameters: dict[str, Any] = {}
     for name in _PARAMETERS[mode]:
         value = fields.integer(name, low=1, high=128) if name == "precision" else fields.number(name)
         if value < 0 or (name == "rate" and value == 0):
             raise fields.reject(name, f"{name!r} is out of range", value, "a positive number")
         parameters[name] = value
-    return Zfp(parameters, np.dtype(_PROMOTED.get(dtype.name, dtype)), decoded)
+    return Zfp(parameters, kind, decoded)
+
+
+def _same_mode(expert: tuple[int, int, int, int]) -> dict[str, Any]:
+    """Return the parameters of another mode that mean the same as those of the expert mode; none if no mode does."""
+    minbits, maxbits, maxprec, minexp = expert
+    if minbits > 1 or maxbits < _MOST_BITS:
+        return {}
+    if minexp <= _LEAST_EXPONENT:
+        return {"precision": maxprec} if minexp == _LEAST_EXPONENT else {}
+    return {"tolerance": 2.0**minexp} if maxprec >= _MOST_PLANES and minexp < 1024 else {}
 
 
 CODECS = (
