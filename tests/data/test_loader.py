@@ -433,8 +433,38 @@ def test_windows_that_do_not_fit_are_refused():
         windows(array, 4, at=[[0, 0], [7, 0]])
     with pytest.raises(ShapeError, match="one row of integers"):
         windows(array, 4, at=[0, 0])
+    with pytest.raises(ShapeError, match="one row of integers"):
+        windows(array, 4, at=[[0, 0], [1]])
+    with pytest.raises(BoundsCheckError, match=r"found \(9223372036854775808, 0\)"):
+        windows(array, 4, at=np.array([[2**63, 0]], "uint64"))
+    with pytest.raises(TypeError, match="integer"):
+        windows(array, 2.5)
     with pytest.raises(SettingError, match="one of step, random, at"):
         windows(array, 4, step=1, random=5)
+
+
+@pytest.mark.parametrize("shuffle", SHUFFLES)
+def test_an_array_that_becomes_smaller_is_an_error_that_says_so(shuffle):
+    _, array = rows()
+    loader = Loader({"x": array}, 8, shuffle=shuffle)
+    array.resize((55, 4, 3))
+    with pytest.raises(ShapeError, match=r"has become smaller.*found shape \(55, 4, 3\).*make the loader again"):
+        seen(loader, "x")
+
+
+@pytest.mark.parametrize("wrong", [{"a": [1]}, {1, 2}, omnizarr.create_group({})])
+def test_groups_and_mappings_are_no_arrays(wrong):
+    with pytest.raises(ValueTypeError, match="one of its arrays"):
+        Loader({"x": wrong})
+
+
+def test_transforms_that_return_something_else_are_refused():
+    with pytest.raises(ValueTypeError, match="mapping of names to arrays: found NoneType"):
+        seen(Loader({"i": np.arange(10)}, 4, transform=lambda _: None), "i")
+    with pytest.raises(ValueTypeError, match="mapping of names to arrays: found int"):
+        seen(Loader({"i": np.arange(10)}, 4, transform_batch=lambda _: 3), "i")
+    with pytest.raises(ShapeError, match=r"samples of 'i' of different shapes: found \(1,\) of sample 1"):
+        seen(Loader({"i": np.arange(10)}, 4, transform=lambda sample: {"i": np.zeros(int(sample["i"]))}), "i")
 
 
 def test_what_is_appended_later_is_not_loaded():
@@ -640,7 +670,7 @@ def test_a_shard_on_a_server_is_fetched_by_one_request(on_server, shuffle):
 def test_with_little_memory_the_index_of_a_shard_is_asked_for_once(on_server, shuffle):
     values = np.arange(256 * 256, dtype="int32").reshape(256, 256)
     server, array = on_server(values, chunks=(4, 256), shards=(64, 256))
-    loader = Loader({"x": array, "i": np.arange(256)}, batch=16, shuffle=shuffle, memory="120kB")
+    loader = Loader({"x": array, "i": np.arange(256)}, batch=16, shuffle=shuffle, memory="150kB")
     server.requests()
     for batch in loader:
         assert (batch["x"] == values[batch["i"]]).all()

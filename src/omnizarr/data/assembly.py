@@ -165,7 +165,7 @@ def _in_memory(field: Field, use: Use, cells: Mapping[int, Cell], failed: Failed
 
 
 def _read(boxes: Sequence[Box], indexes: Any) -> list[tuple[int, Exception]]:
-    """Read boxes together, and return those that cannot be read: if there is one, each is read alone to find out."""
+    """Read boxes together, and return those that cannot be read: if there is one, halves are read to find it."""
     if not boxes:
         return []
     try:
@@ -173,13 +173,9 @@ def _read(boxes: Sequence[Box], indexes: Any) -> list[tuple[int, Exception]]:
     except Exception as error:  # noqa: BLE001 - readers of any kind
         if len(boxes) == 1:
             return [(0, error)]
-        failed = []
-        for at, box in enumerate(boxes):
-            try:
-                fetching.read([box], indexes)
-            except Exception as of_box:  # noqa: BLE001
-                failed.append((at, of_box))
-        return failed
+        half = len(boxes) // 2
+        others = _read(boxes[half:], indexes)
+        return [*_read(boxes[:half], indexes), *((half + at, of_box) for at, of_box in others)]
     return []
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from omnizarr import engine, indexing
+from omnizarr.errors import ShapeError
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.reading import Prepared
 from omnizarr.stores import pool
@@ -40,6 +41,7 @@ def read(boxes: Sequence[Box], indexes: Any = None) -> None:
         if isinstance(array, np.ndarray):
             out[...] = array[place]
         elif isinstance(array, Array):
+            _check_size(array, place)
             concurrency = array._config.concurrency  # noqa: SLF001 - a part of Array
             prepared = array._prepare(indexing.basic, place, out, None)  # noqa: SLF001
             if prepared.binding.elements is None and engine.can_read_together(prepared.binding):
@@ -56,6 +58,20 @@ def read(boxes: Sequence[Box], indexes: Any = None) -> None:
         _finish(far, partial(engine.read_many, indexes=indexes), concurrency)
     if others:
         pool.run(_call, others, min(len(others), _workers(boxes, concurrency)), 1)
+
+
+def _check_size(array: Array, place: tuple[slice, ...]) -> None:
+    """Raise ShapeError if an array has become so small that a place is not in it any more."""
+    shape = array.shape
+    if any(each.stop > n for each, n in zip(place, shape, strict=True)):
+        raise ShapeError(
+            "the array has become smaller since its samples were counted",
+            store=str(array.store),
+            path=array.path,
+            found=f"shape {shape}",
+            expected=f"at least {tuple(each.stop for each in place)}",
+            remedy="make the loader again",
+        )
 
 
 def _finish(jobs: list[Prepared], run: Any, concurrency: int | None) -> None:

@@ -20,7 +20,7 @@ from omnizarr.data.assembly import Assembler, explain
 from omnizarr.data.keeping import Batch, Planner, Step, StoppedError
 from omnizarr.data.permutations import key_of
 from omnizarr.data.sources import Field, fields_of
-from omnizarr.errors import SettingError
+from omnizarr.errors import SettingError, ShapeError, ValueTypeError
 from omnizarr.stores import pool
 from omnizarr.stores.wrap.cached import Place
 from omnizarr.support import amounts, workers
@@ -37,8 +37,8 @@ _PATIENCE: Final = 1.0
 _PASSING_SHARE: Final = 4
 _BATCHES: Final = 4
 """Batches that are left out of the memory for blocks that are mixed, so that their order does not depend on more."""
-_INDEX_SHARE: Final = 8
-"""The part of the memory that indexes of shards may take,"""
+_INDEX_SHARE: Final = 16
+"""The part of the memory for chunks that indexes of shards may take,"""
 _MOST_INDEXES: Final = 2**26
 """at most so many bytes."""
 _RUN: Final = 16
@@ -230,7 +230,7 @@ class Loader:
         self._to = to
         self._progress = progress
         wanted = _at_least(prefetch, 1, "prefetch")
-        self._prefetch, self._limit, self._passing = self._shares(wanted)
+        self._prefetch, self._limit, self._passing, self._index_nbytes = self._shares(wanted)
         self._threads = min(
             self._prefetch,
             min(_MOST_THREADS, pool.default_concurrency()) if threads is None else _at_least(threads, 1, "threads"),
@@ -248,12 +248,14 @@ class Loader:
         nbytes: int = sum(field.sample_nbytes for field in self._fields)
         return nbytes * min(self._batch, max(1, self._count))
 
-    def _shares(self, prefetch: int) -> tuple[int, int, int]:
-        """Return batches to prefetch, bytes of cells to keep, and bytes of cells that only pass."""
+    def _shares(self, prefetch: int) -> tuple[int, int, int, int]:
+        """Return batches to prefetch, and bytes of cells to keep, of cells that only pass, and of indexes of shards."""
         nbytes = self._batch_nbytes
         largest = max(field.largest_cell for field in self._fields)
         prefetch = min(prefetch, max(1, (self._memory - 2 * largest) // max(1, nbytes)))
-        rest = self._memory - prefetch * nbytes
+        # Your loop has one, and gets the next before it releases that.
+        at_once = min(prefetch + 2, max(prefetch, (self._memory - 2 * largest) // max(1, nbytes)))
+        rest = self._memory - at_once * nbytes
         if rest < largest:
             raise SettingError(
                 "memory is too small for one batch and one chunk",
@@ -262,13 +264,9 @@ class Loader:
                 remedy="give it more, or make batches or chunks smaller",
             )
         passing = max(largest, rest // _PASSING_SHARE)
-        return prefetch, max(0, rest - passing - self._index_nbytes), passing
-
-    @property
-    def _index_nbytes(self) -> int:
-        """Bytes for indexes of shards."""
         nbytes = sum(part.index_nbytes for field in self._fields for part in field.parts)
-        return min(nbytes, self._memory // _INDEX_SHARE, _MOST_INDEXES)
+        indexes = min(nbytes, rest // _INDEX_SHARE, _MOST_INDEXES)
+        return prefetch, max(0, rest - passing - indexes), passing, indexes
 
     # -- properties ------------------------------------------------------------------
 
@@ -811,7 +809,7 @@ class _Run:
             arrays = _each(terms.transform, arrays, indexes, terms.seed, batch.epoch)
         if terms.transform_batch is not None:
             key = key_of(terms.seed, batch.epoch, batch.step, terms.rank, 1)
-            arrays = dict(_called(terms.transform_batch, arrays, key))
+            arrays = _mapping(_called(terms.transform_batch, arrays, key))
         return batch, arrays, skipped
 
 
@@ -826,15 +824,34 @@ def _each(
     found = []
     for at, index in enumerate(indexes.tolist()):
         try:
-            found.append(
-                dict(_called(transform, {name: each[at] for name, each in arrays.items()}, key_of(seed, epoch, index)))
-            )
+            sample = {name: each[at] for name, each in arrays.items()}
+            found.append(_mapping(_called(transform, sample, key_of(seed, epoch, index))))
         except Exception as error:
             error.add_note(f"in the transform of sample {index}, in epoch {epoch}")
             raise
     if not found:
         return dict(arrays)
-    return {name: np.stack([np.asarray(each[name]) for each in found]) for name in found[0]}
+    return {name: _stacked(name, [np.asarray(each[name]) for each in found], indexes) for name in found[0]}
+
+
+def _stacked(name: str, samples: list[NDArray[Any]], indexes: NDArray[np.int64]) -> NDArray[Any]:
+    for sample, index in zip(samples, indexes.tolist(), strict=True):
+        if sample.shape != samples[0].shape:
+            raise ShapeError(
+                f"the transform has made samples of {name!r} of different shapes",
+                found=f"{sample.shape} of sample {index}",
+                expected=f"{samples[0].shape}, as of sample {int(indexes[0])}",
+                remedy="give all of them one shape",
+            )
+    return np.stack(samples)
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ValueTypeError(
+            "a transform returns a mapping of names to arrays", found=type(value).__name__, expected='as in {"x": x}'
+        )
+    return dict(value)
 
 
 def _called(function: Callable[..., Mapping[str, Any]], value: Mapping[str, Any], key: int) -> Mapping[str, Any]:

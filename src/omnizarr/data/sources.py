@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -22,6 +23,7 @@ from omnizarr.data.permutations import below, key_of
 from omnizarr.errors import BoundsCheckError, SettingError, ShapeError, ValueTypeError
 from omnizarr.nodes import chunking
 from omnizarr.nodes.array import Array
+from omnizarr.nodes.group import Group
 from omnizarr.nodes.lazy.view import LazyArray
 
 if TYPE_CHECKING:
@@ -130,7 +132,7 @@ def windows(
     """
     array = _readable(array)
     shape: tuple[int, ...] = array.shape
-    given = [size] * len(shape) if isinstance(size, int | np.integer) else list(size)
+    given = list(size) if isinstance(size, Iterable) else [operator.index(size)] * len(shape)
     if len(given) > len(shape) or not shape:
         raise ShapeError("a window needs a length for each dimension", found=size, expected=f"up to {len(shape)}")
     given += [None] * (len(shape) - len(given))
@@ -143,22 +145,7 @@ def windows(
     if sum(each is not None for each in (step, random, at)) > 1:
         raise SettingError("windows are in a grid, at random or at given places", expected="one of step, random, at")
     if at is not None:
-        places = np.asarray(at)
-        if places.ndim != 2 or places.shape[1] != len(shape) or places.dtype.kind not in "iu":
-            raise ShapeError(
-                "places need one row of integers for each window",
-                found=f"shape {places.shape}, {places.dtype}",
-                expected=f"shape (windows, {len(shape)})",
-            )
-        places = places.astype(np.int64)
-        bad = ((places < 0) | (places > np.subtract(shape, lengths))).any(axis=1)
-        if bad.any():
-            first = int(bad.argmax())
-            raise BoundsCheckError(
-                f"window {first} reaches beyond the array",
-                found=f"{tuple(places[first].tolist())} of size {lengths}",
-                expected=f"within {shape}",
-            )
+        places = _places(at, shape, lengths)
         return Windows(array, lengths, (len(places),), at=places)
     if random is not None:
         return Windows(array, lengths, (_positive(random, "random"),), seed=operator.index(seed))
@@ -175,6 +162,30 @@ def windows(
     return Windows(array, lengths, counts, step=steps)
 
 
+def _places(at: ArrayLike, shape: tuple[int, ...], lengths: tuple[int, ...]) -> Integers:
+    try:
+        places = np.asarray(at)
+    except ValueError as error:
+        raise ShapeError(
+            "places need one row of integers for each window", found="rows of different lengths"
+        ) from error
+    if places.ndim != 2 or places.shape[1] != len(shape) or places.dtype.kind not in "iu":
+        raise ShapeError(
+            "places need one row of integers for each window",
+            found=f"shape {places.shape}, {places.dtype}",
+            expected=f"shape (windows, {len(shape)})",
+        )
+    bad = ((places < 0) | (places > np.subtract(shape, lengths))).any(axis=1)
+    if bad.any():
+        first = int(bad.argmax())
+        raise BoundsCheckError(
+            f"window {first} reaches beyond the array",
+            found=f"{tuple(places[first].tolist())} of size {lengths}",
+            expected=f"within {shape}",
+        )
+    return places.astype(np.int64)
+
+
 def _positive(value: Any, name: str) -> int:
     number = operator.index(value)
     if number < 1:
@@ -188,19 +199,15 @@ def _readable(source: Any) -> Any:
         return source
     if hasattr(source, "read") and hasattr(source, "lazy"):
         return source
-    if isinstance(source, str | bytes) or not hasattr(source, "__len__"):
+    found = None
+    if hasattr(source, "__len__") and not isinstance(source, str | bytes | Mapping | AbstractSet | Group):
+        found = np.asarray(source)
+    if found is None or found.dtype.hasobject:
         raise ValueTypeError(
             "not an array that can be loaded",
             found=type(source).__name__,
             expected="omnizarr.Array, omnizarr.LazyArray, numpy.ndarray, windows of these, or a list of them",
-            remedy="open it first: omnizarr.open_array, omnizarr.open_like",
-        )
-    found = np.asarray(source)
-    if found.dtype.hasobject and not isinstance(source, np.ndarray):
-        raise ValueTypeError(
-            "not an array that can be loaded",
-            found=type(source).__name__,
-            expected="omnizarr.Array, omnizarr.LazyArray, numpy.ndarray, windows of these, or a list of them",
+            remedy="open it first: omnizarr.open_array, omnizarr.open_like; of a group, take one of its arrays",
         )
     return found
 
