@@ -30,7 +30,7 @@ pid {home}/pid;
 error_log {home}/log warn;
 events {{ worker_connections 4096; }}
 http {{
-    access_log off;
+    access_log {requests};
     sendfile on;
     tcp_nodelay on;
     keepalive_requests 1000000;
@@ -119,6 +119,11 @@ class Servers:
     url: str
     bucket: Bucket | None
     about: str
+    log: Path | None = None
+
+    def requests(self) -> int | None:
+        """Return how many requests nginx has answered so far; None if it does not note them."""
+        return None if self.log is None else self.log.read_bytes().count(b"\n")
 
 
 def _tests() -> Any:
@@ -163,8 +168,8 @@ def _free_port() -> int:
 
 
 @contextmanager
-def started(home: Path, seconds: float) -> Iterator[Servers]:
-    """Start what there is."""
+def started(home: Path, seconds: float, *, notes: bool = False) -> Iterator[Servers]:
+    """Start what there is; `notes`: nginx notes requests, which takes it a little time."""
     servers = _tests()
     files = home / "data"
     files.mkdir()
@@ -186,12 +191,19 @@ def started(home: Path, seconds: float) -> Iterator[Servers]:
         s3 = _s3(home)
         upstream = NOBODY if s3 is None else run(s3[1])
         s3port = _free_port()
+        log = home / "requests" if notes else None
 
         def command_of(port: int) -> list[str]:
             conf = home / "nginx.conf"
             conf.write_text(
                 NGINX.format(
-                    module=module, home=home, port=port, s3port=s3port, upstream=upstream, seconds=f"{seconds:.3f}"
+                    module=module,
+                    home=home,
+                    port=port,
+                    s3port=s3port,
+                    upstream=upstream,
+                    seconds=f"{seconds:.3f}",
+                    requests=log or "off",
                 )
             )
             return [program, "-c", str(conf), "-p", str(home), "-e", str(home / "log")]
@@ -206,4 +218,4 @@ def started(home: Path, seconds: float) -> Iterator[Servers]:
             with bucket.client() as client:
                 client.create_bucket(Bucket=bucket.name)
             about = f"nginx, for S3 {s3[0]} behind it"
-        yield Servers(files, f"http://127.0.0.1:{port}", bucket, about)
+        yield Servers(files, f"http://127.0.0.1:{port}", bucket, about, log)
