@@ -32,6 +32,7 @@
 //!     its caller holds, does it keep the directory open.
 
 mod beneath;
+pub mod blocks;
 mod locks;
 pub mod manifest;
 pub mod small;

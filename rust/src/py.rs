@@ -889,13 +889,14 @@ type Described = (String, String, Option<(Option<f64>, Option<f64>, Vec<Vec<u8>>
 #[pymethods]
 impl Engine {
     /// `root`: of a local store; `home`: the directory of the array in it, and the document that must be there if that is
-    /// to be made; `values`: of a store in memory; `concurrency`, `most_in_flight`, `is_conditional`: of any other;
+    /// to be made; `blocks`: of an array of N5, what keys of chunks begin with, what paths of blocks begin with, and the
+    /// header of a block; `values`: of a store in memory; `concurrency`, `most_in_flight`, `is_conditional`: of any other;
     /// `cache`: for decoded chunks, and the number of the array in it; `remote`: what fetches and stores chunks, as
     /// `py/far.rs` says; `manifest`: where chunks lie in files of another format, and `skipping`: the codecs of chunks
     /// that skip some of them; `lookup`: what finds out where chunks lie when they are needed.
     #[new]
-    #[pyo3(signature = (codecs, keys, store, *, root=None, fsync=false, home=None, values=None, concurrency=1,
-        most_in_flight=usize::MAX, is_conditional=false, cache=None, remote=None, manifest=None, skipping=Vec::new(),
+    #[pyo3(signature = (codecs, keys, store, *, root=None, fsync=false, home=None, blocks=None, values=None,
+        concurrency=1, most_in_flight=usize::MAX, is_conditional=false, cache=None, remote=None, manifest=None, skipping=Vec::new(),
         lookup=None))]
     #[allow(clippy::too_many_arguments)] // they have names in Python
     #[cfg_attr(not(feature = "remote"), allow(clippy::needless_pass_by_value))]
@@ -907,6 +908,7 @@ impl Engine {
         root: Option<std::path::PathBuf>,
         fsync: bool,
         home: Option<(String, String)>,
+        blocks: Option<(String, String, Vec<u8>)>,
         values: Option<Py<PyDict>>,
         concurrency: usize,
         most_in_flight: usize,
@@ -931,7 +933,7 @@ impl Engine {
         let tells = home.is_some();
         let store: Arc<dyn Store> = match root {
             None => Arc::new(PyStore { store, values, concurrency, most_in_flight, is_conditional }),
-            Some(root) => files(root, fsync, home)?,
+            Some(root) => files(root, fsync, home, blocks)?,
         };
         let array = Array {
             keys: Keys { head, separator, tail, scalar, grid: manifest.as_ref().map(manifests::grid) },
@@ -1396,8 +1398,16 @@ fn as_python(error: Box<dyn Any + Send>) -> Option<PyErr> {
 
 #[cfg(unix)]
 #[allow(clippy::unnecessary_wraps)]
-fn files(root: std::path::PathBuf, fsync: bool, home: Option<(String, String)>) -> PyResult<Arc<dyn Store>> {
+fn files(
+    root: std::path::PathBuf,
+    fsync: bool,
+    home: Option<(String, String)>,
+    blocks: Option<(String, String, Vec<u8>)>,
+) -> PyResult<Arc<dyn Store>> {
     let files = crate::files::Files::new(root, fsync);
+    if let Some((head, folder, header)) = blocks {
+        return Ok(Arc::new(crate::files::blocks::Blocks::new(files, head, folder, header)));
+    }
     Ok(Arc::new(match home {
         None => files,
         Some((folder, document)) => files.of_array(&folder, &document),
@@ -1405,7 +1415,12 @@ fn files(root: std::path::PathBuf, fsync: bool, home: Option<(String, String)>) 
 }
 
 #[cfg(not(unix))]
-fn files(_: std::path::PathBuf, _: bool, _: Option<(String, String)>) -> PyResult<Arc<dyn Store>> {
+fn files(
+    _: std::path::PathBuf,
+    _: bool,
+    _: Option<(String, String)>,
+    _: Option<(String, String, Vec<u8>)>,
+) -> PyResult<Arc<dyn Store>> {
     Err(unknown("files of this system"))
 }
 
@@ -1467,6 +1482,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(json::is_plain_json, module)?)?;
     module.add_function(wrap_pyfunction!(json::json_members, module)?)?;
     module.add("changes_copies", cfg!(target_os = "linux"))?;
+    module.add("reads_blocks", cfg!(unix))?;
     module.add_function(wrap_pyfunction!(settle, module)?)?;
     module.add_function(wrap_pyfunction!(forget_after_fork, module)?)
 }

@@ -37,6 +37,7 @@ class Engine:
         root: str | None = None,
         fsync: bool = False,
         home: tuple[str, str] | None = None,
+        blocks: tuple[str, str, bytes] | None = None,
         values: dict[str, Any] | None = None,
         concurrency: int = 1,
         most_in_flight: int = ...,
@@ -129,6 +130,8 @@ def json_members(text: bytes, path: Sequence[str]) -> tuple[int, int, list[str],
 
 changes_copies: bool
 """Whether a part of a large shard is changed in a copy of its file that the system makes."""
+reads_blocks: bool
+"""Whether engines read blocks of N5 in directories."""
 
 def settle() -> None: ...
 def forget_after_fork() -> None: ...

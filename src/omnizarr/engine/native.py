@@ -97,7 +97,7 @@ def engine_of(binding: Binding) -> tuple[Any, bool]:
         where = {"root": store.real_root(), "fsync": store.fsync, "home": home and (home.folder, home.document)}
     elif type(store) is MemoryStore and type(store.store_dict) is dict:
         where = {"values": store.store_dict}
-    elif (located := _located(native, binding, store, names[0])) is not None:
+    elif (located := _blocks(native, binding, store, names) or _located(native, binding, store, names[0])) is not None:
         store, where = located
     elif binding.cache is not None and has_stamps(store):
         return None, True  # only the reference engine asks a Python store whether a value is still the same
@@ -116,6 +116,17 @@ def engine_of(binding: Binding) -> tuple[Any, bool]:
     if binding.cache is not None and "concurrency" not in where:
         where["cache"] = binding.cache.shared_with(native), binding.number
     return native.Engine(codecs, names, store, **where), False
+
+
+def _blocks(
+    native: Any, binding: Binding, store: Store, names: tuple[str, str, str, str]
+) -> tuple[Store, dict[str, Any]] | None:
+    """Return where the blocks of an array of N5 lie; None if they do not, or the store must be asked."""
+    head, separator, tail, _ = names
+    if (separator, tail) != ("/", "") or not getattr(native, "reads_blocks", False):
+        return None
+    found = verbs.blocks(store, binding.prefix)
+    return None if found is None else (store, {"root": found.root, "blocks": (head, found.folder, found.header)})
 
 
 def _located(native: Any, binding: Binding, store: Store, head: str) -> tuple[Store, dict[str, Any]] | None:

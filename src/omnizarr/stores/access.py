@@ -87,6 +87,17 @@ class Chunks(NamedTuple):
     """Of files of this machine: path without links, size in bytes, and time of the last change in nanoseconds."""
 
 
+class Blocks(NamedTuple):
+    """The chunks of an array in files of this machine, behind a header, with their numbers in the opposite order."""
+
+    root: str
+    """The directory, without links."""
+    folder: str
+    """What the paths of blocks begin with."""
+    header: bytes
+    """What each file begins with that is a whole chunk."""
+
+
 class Divided(NamedTuple):
     """An array with smaller chunks than it is shown with: each is one piece of its file."""
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Concatenate, Final, ParamSpec, TypeVar
 
 from omnizarr.errors import Function, NotRepresentableError, Remedy, StoreLimitError
 from omnizarr.stores import pool
-from omnizarr.stores.access import Access, Chunks, Divided, Finder
+from omnizarr.stores.access import Access, Blocks, Chunks, Divided, Finder
 from omnizarr.stores.base import (
     TOO_LARGE,
     Buffer,
@@ -283,6 +283,12 @@ def places(store: Store, prefix: str) -> Finder | None:
 
     None if they are values of their own, or `chunks` says where all of them lie. This looks for nothing yet.
     """
+    return None
+
+
+@verb("prefix", "get", bypasses=True)
+def blocks(store: Store, prefix: str) -> Blocks | None:
+    """Return how the native engine reads the chunks of an array as blocks of N5; None if they are none."""
     return None
 
 

@@ -35,6 +35,7 @@ from omnizarr.readers.n5 import store as stores_of_n5
 from omnizarr.readers.n5.store import N5Store
 from omnizarr.stores import LocalStore, MemoryStore, kinds, verbs
 from omnizarr.stores.base import answers
+from tests.engine.both import needs_native
 
 DATA = Path(__file__).parent / "data"
 TYPES = sorted(documents.SIZES)
@@ -126,6 +127,53 @@ def test_what_is_written_is_read_by_tensorstore_and_truncated(tmp_path, dtype, c
         head = (place / "v").joinpath(*map(str, at)).read_bytes()[:16]
         shape = [min(most, size - most * n) for most, size, n in zip([4, 3, 2], [6, 5, 3], at, strict=True)]
         assert struct.unpack(">HH3I", head) == (0, 3, *shape)
+
+
+@needs_native
+@pytest.mark.parametrize("compression", COMPRESSIONS[:2] + COMPRESSIONS[-2:], ids=lambda each: each["type"])
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_blocks_in_a_directory_are_read_without_python(tmp_path, dtype, compression, monkeypatch):
+    """Only those at the far edges, which are smaller than a chunk, are made by the store."""
+    expected = values(dtype, (6, 10, 13))
+    document, _ = documents.load(json.loads(about([13, 10, 6], [4, 3, 2], dtype, compression)))
+    N5Store(LocalStore(tmp_path / "x.n5")).set("v/zarr.json", json.dumps(document).encode())
+    omnizarr.open_array(tmp_path / "x.n5", path="v", mode="r+")[...] = expected  # TensorStore writes no smaller blocks
+    assert np.array_equal(of_tensorstore(tmp_path / "x.n5" / "v").read().result(), expected.T)
+    (tmp_path / "x.n5" / "v" / "1" / "1" / "1").unlink()
+    expected[2:4, 3:6, 4:8] = 0
+    asked, get = [], N5Store._value
+    monkeypatch.setattr(N5Store, "_value", lambda self, key, most: asked.append(key) or get(self, key, most))
+    policy = {"engine": "native"}
+    with omnizarr.config.set(policy):
+        array = omnizarr.open(tmp_path / "x.n5" / "v", mode="r")
+        asked.clear()
+        inside = array[:6, :9, :12]
+        parts = array[1:5, 2, 3:9:2], array[::3, 4:8, 11], array[2, 3, 4]
+        assert not asked
+        np.testing.assert_array_equal(array[...], expected)
+    assert {key.rpartition("c/")[2] for key in asked if "c/" in key} == {
+        f"{z}/{y}/{x}" for z in range(3) for y in range(4) for x in range(4) if y == 3 or x == 3
+    }
+    np.testing.assert_array_equal(inside, expected[:6, :9, :12])
+    for part, key in zip(
+        parts, ((slice(1, 5), 2, slice(3, 9, 2)), (slice(None, None, 3), slice(4, 8), 11), (2, 3, 4)), strict=True
+    ):
+        np.testing.assert_array_equal(part, expected[key])
+
+
+@needs_native
+def test_a_directory_that_is_written_is_read_through_the_store(tmp_path):
+    """Blocks that become another size are no chunks any more, and are errors."""
+    omnizarr.convert(omnizarr.create_array({}, data=values("i4"), chunks=(2, 3, 4)), f"n5://{tmp_path}/x.n5/v")
+    with omnizarr.config.set({"engine": "native"}):
+        reader = omnizarr.open(tmp_path / "x.n5" / "v", mode="r")
+        writer = omnizarr.open(tmp_path / "x.n5" / "v", mode="r+")
+        np.testing.assert_array_equal(reader[...], values("i4"))
+        writer[0, 0, 0] = 77
+        assert (reader[0, 0, 0], writer[0, 0, 0]) == (77, 77)
+        (tmp_path / "x.n5" / "v" / "0" / "0" / "0").write_bytes(b"broken")
+        with pytest.raises(OmnizarrError):
+            reader[0, 0, 0]
 
 
 @pytest.mark.parametrize("dtype", TYPES)

@@ -21,6 +21,7 @@ from omnizarr.readers.n5 import blocks, documents, pyramids
 from omnizarr.readers.n5.documents import ATTRIBUTES, DOCUMENT, Dataset
 from omnizarr.settings import config
 from omnizarr.stores import bounded, kinds, verbs
+from omnizarr.stores.access import Blocks
 from omnizarr.stores.base import (
     Buffer,
     Buffers,
@@ -295,6 +296,14 @@ class N5Store(OverStore):
         """Return the stamp of the file."""
         there = self._there(key)
         return None if there is None else verbs.stamp(self.store, there)
+
+    @answers(verbs.blocks)
+    def _blocks(self, prefix: str) -> Blocks | None:
+        """Return where blocks lie in a directory that is only read: writing them needs more than a header."""
+        dataset = self._dataset(prefix.rstrip("/"))
+        if type(self.store) is not LocalStore or not self.read_only or dataset is None or dataset.is_decoded:
+            return None
+        return Blocks(self.store.real_root(), as_prefix(prefix), dataset.header)
 
     @answers(verbs.extents)
     def _extents(self, keys: Iterable[str]) -> Iterator[tuple[int, Extent | Buffer | None]]:

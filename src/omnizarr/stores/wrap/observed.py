@@ -172,7 +172,8 @@ def _written(args: Any, _answer: Any) -> int:
 _UNSEEN: Final = frozenset[Verb[..., Any]](
     {
         *(verbs.lock, verbs.check_storable, verbs.as_stored, verbs.remembered),
-        *(verbs.access, verbs.elsewhere, verbs.elements, verbs.chunks, verbs.divided, verbs.places),
+        *(verbs.access, verbs.elsewhere, verbs.elements, verbs.blocks, verbs.chunks),
+        *(verbs.divided, verbs.places),
     }
 )
 _ONE_BY_ONE: Final = frozenset[Verb[..., Any]](
