@@ -16,6 +16,7 @@ import json
 import marshal
 import math
 import re
+import struct
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -356,6 +357,7 @@ def _rounded_once(found: Any, text: str) -> Any:
 _long_fills = re.compile(
     r'"fill_value"\s*:\s*(\[[^\]{}"]*[0-9][0-9.]{15}|[-+]?[0-9.]{16,}(?:[eE][-+]?[0-9]+)?)'
 ).finditer
+_FLOAT32: Final = struct.Struct("<f")
 _small_float = re.compile(r"float(?:16|8|6|4)|[<>=]f2").search
 _is_narrow = re.compile(r"(?:complex_)?b?float(?:4|6|8|16|32)(?:_.*)?|complex64|[<>=]?(?:f[24]|c8)").fullmatch
 
@@ -364,10 +366,10 @@ def _may_be_rounded_twice(match: re.Match[str]) -> bool:
     """Return whether a fill value is no float32 yet: most that programs write are."""
     try:
         number = float(match[1])
-    except ValueError:  # two numbers, or none
+        found: bool = _FLOAT32.unpack(_FLOAT32.pack(number))[0] != number
+    except (ValueError, OverflowError):  # two numbers or none, or one that is too large
         return True
-    with np.errstate(over="ignore"):
-        return float(np.float32(number)) != number
+    return found
 
 
 class _Written(float):
