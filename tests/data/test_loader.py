@@ -666,6 +666,28 @@ def test_a_shard_on_a_server_is_fetched_by_one_request(on_server, shuffle):
 
 
 @needs_kept_indexes
+def test_chunks_on_a_server_that_follow_each_other_are_fetched_side_by_side(on_server):
+    values = np.arange(48 * 8, dtype="int32").reshape(48, 8)
+    server, array = on_server(values, chunks=(1, 8))
+    lock, counts = threading.Lock(), [0, 0]
+
+    def answer(_):
+        with lock:
+            counts[0] += 1
+            counts[1] = max(counts)
+        time.sleep(0.02)
+        with lock:
+            counts[0] -= 1
+        return False
+
+    server.answer = answer
+    assert [int(batch["x"][0, 0, 0]) for batch in Loader({"x": windows(array, (1, 8))}, batch=1)] == values[
+        :, 0
+    ].tolist()
+    assert counts[1] >= 5
+
+
+@needs_kept_indexes
 @pytest.mark.parametrize("shuffle", ["full", "blocks"])
 def test_with_little_memory_the_index_of_a_shard_is_asked_for_once(on_server, shuffle):
     values = np.arange(256 * 256, dtype="int32").reshape(256, 256)

@@ -288,7 +288,7 @@ class Planner:
                 if cell is None:
                     part, _ = self._fields[at].part_of(number)
                     nbytes = part.cell_nbytes
-                    if part.is_once and self._is_one_epoch:
+                    if part.is_once and self._is_one_epoch and not part.is_remote:
                         step.single[at].add(position)
                         self.reads += 1
                         continue
@@ -391,7 +391,7 @@ class Planner:
         assert use is not None  # noqa: S101 - it has cells
         self.reads += 1
         part, _ = field.part_of(number)
-        is_alone = not part.is_far and use.bounds[position + 1] - use.bounds[position] == 1
+        is_alone = not part.is_remote and use.bounds[position + 1] - use.bounds[position] == 1
         if is_alone and (next_use == NEVER or (part.is_once and (self._is_one_epoch or not self._fits))):
             step.single[at].add(position)
             return

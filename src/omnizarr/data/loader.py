@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _READERS: Final = 2
+_READERS_FAR: Final = 16
+"""Threads that read steps from other machines: each waits for answers most of the time."""
 _MOST_THREADS: Final = 4
 _PATIENCE: Final = 1.0
 """Seconds after which a loop that waits looks whether its threads are there."""
@@ -662,7 +664,8 @@ class _Run:
         self._terms = terms
         self._fields = terms.fields
         self._pid = os.getpid()
-        self._readers = _READERS
+        is_remote = any(part.is_remote for field in self._fields for part in field.parts)
+        self._readers = _READERS_FAR if is_remote else _READERS
         self._threads = terms.threads
         self.planner = Planner(
             self._fields,
@@ -748,6 +751,8 @@ class _Run:
         """Plan steps and read their cells, until all are planned."""
         while not self._is_stopped:
             with self._planning:
+                if self._is_stopped:
+                    return
                 try:
                     step = self.planner.next()
                 except StoppedError:

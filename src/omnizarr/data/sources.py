@@ -332,10 +332,15 @@ class Part:
             box[axis] = slice(at * n, min(at * n + n, self.shape[axis]), 1)
         return tuple(box)
 
-    @cached_property
+    @property
     def is_far(self) -> bool:
         """Whether its cells lie in shards, of which the native engine fetches parts from another machine."""
-        if self.shard_lengths is None or not isinstance(self.array, Array):
+        return self.shard_lengths is not None and self.is_remote
+
+    @cached_property
+    def is_remote(self) -> bool:
+        """Whether the native engine fetches its cells from another machine."""
+        if not isinstance(self.array, Array):
             return False
         bound = self.array._state.bound or self.array._bind()  # noqa: SLF001 - a part of Array
         return engine.is_remote(bound.binding)
