@@ -351,3 +351,65 @@ def test_copies_beside_unknown_members_are_changed_too(zarr_format, scans):
     root = omnizarr.open_group(store, mode="r+", use_consolidated=True)
     root["n05"].attrs["x"] = 1
     assert copied(store, zarr_format) == originals(store, zarr_format)
+
+
+# long copies, which are not held as they were parsed
+
+
+def long_documents(zarr_format):
+    """Return documents of a group with 400 arrays: more text than is indented for people."""
+    values = {}
+    if zarr_format == 3:
+        array = {"zarr_format": 3, "node_type": "array", "shape": [0], "data_type": "int16", "fill_value": 0,
+                 "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [4]}},
+                 "chunk_key_encoding": {"name": "default"},
+                 "codecs": [{"name": "bytes", "configuration": {"endian": "little"}}]}  # fmt: skip
+        values["zarr.json"] = b'{\n "zarr_format": 3,\n "node_type": "group", "attributes": {"scale": 1e2}}'
+    else:
+        array = {"zarr_format": 2, "shape": [0], "chunks": [4], "dtype": "<i2", "order": "C", "compressor": None,
+                 "filters": None, "fill_value": 0, "dimension_separator": "."}  # fmt: skip
+        values[".zgroup"] = b'{"zarr_format": 2}'
+        values[".zattrs"] = b'{"scale": 1e2}'
+    for number in range(400):
+        attributes = {"title": f"\u00e4 {number}\n", "levels": list(range(number, number + 600))}
+        if zarr_format == 3:
+            values[f"a-{number}/zarr.json"] = json.dumps({**array, "attributes": attributes}, indent=2).encode()
+        else:
+            values[f"a-{number}/.zarray"] = json.dumps(array, indent=4).encode()
+            values[f"a-{number}/.zattrs"] = json.dumps(attributes).encode()
+    return values
+
+
+def test_long_copies_say_what_their_documents_say(zarr_format):
+    values = long_documents(zarr_format)
+    group = omnizarr.consolidate_metadata(values)
+    name = ".zmetadata" if zarr_format == 2 else "zarr.json"
+    text = bytes(values[name])
+    document = json.loads(text)
+    copies = document["metadata"] if zarr_format == 2 else document["consolidated_metadata"]["metadata"]
+    documents = {key: json.loads(bytes(value)) for key, value in values.items() if key != name}
+    if zarr_format == 3:
+        documents = {key.removesuffix("/zarr.json"): value for key, value in documents.items()}
+        assert text.startswith(b'{\n "zarr_format": 3,\n "node_type": "group", "attributes": {"scale": 1e2}')
+    assert copies == documents
+    assert len(group) == 400
+    assert group["a-399"].attrs["title"] == "\u00e4 399\n"
+    opened = omnizarr.open_group(values, mode="r", use_consolidated=True)
+    assert opened["a-77"].attrs["levels"] == list(range(77, 677))
+    omnizarr.consolidate_metadata(values)
+    assert bytes(values[name]) == text
+
+
+def test_long_copies_are_renewed_and_removed():
+    values = long_documents(3)
+    before = bytes(values["zarr.json"])
+    omnizarr.consolidate_metadata(values)
+    group = omnizarr.open_group(values, mode="r+")
+    group.create_array("a-new", shape=(3,), dtype="int8")
+    del group["a-17"]
+    copies = json.loads(bytes(values["zarr.json"]))["consolidated_metadata"]["metadata"]
+    assert copies["a-new"]["shape"] == [3]
+    assert "a-17" not in copies
+    assert len(copies) == 400
+    omnizarr.consolidate_metadata(values, remove=True)
+    assert json.loads(bytes(values["zarr.json"])) == json.loads(before)

@@ -18,7 +18,7 @@ import math
 import re
 import struct
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from json.encoder import encode_basestring, encode_basestring_ascii
@@ -470,6 +470,60 @@ def render(document: object) -> bytes:
     '{"scale":1e2,"levels":[1,3]}'
     """
     return _rendered(document)[0]
+
+
+def on_one_line(document: object) -> bytes:
+    r"""Return a document as `render` writes it within another one on a single line.
+
+    Examples
+    --------
+    >>> on_one_line(parse(b'{"scale": 1e2,\n "levels": [1]}')).decode()
+    '{"scale": 1e2,"levels": [1]}'
+    """
+    plain = _Conversion(keeps_texts=True).convert(document, 0, None)
+    try:
+        return _Writer().write(plain, None).encode()
+    except UnicodeEncodeError:
+        return _Writer(ensure_ascii=True).write(plain, None).encode()
+
+
+def with_members(text: bytes, placeholder: tuple[str, bytes], members: Iterable[tuple[str, bytes]]) -> Iterator[bytes]:
+    r"""Yield a text in parts, with members of an object in the place of its only one, which is a placeholder.
+
+    Parameters
+    ----------
+    text : bytes
+    placeholder : tuple of str and bytes
+        Its name, and its value as it is in the text, and nowhere else.
+    members : iterable of (str, bytes)
+        Names, and texts of values. Each has a line of its own if the placeholder has.
+
+    Examples
+    --------
+    >>> parts = with_members(b'{\n "of": {\n  "x": 7\n }\n}', ("x", b"7"), [("a", b"[1]"), ("b", b"[2]")])
+    >>> print(b"".join(parts).decode())
+    {
+     "of": {
+      "a": [1],
+      "b": [2]
+     }
+    }
+    """
+    before, after = text.split(placeholder[1])
+    start = before.rindex(encode_basestring(placeholder[0]).encode())
+    begin, colon = before[:start], before[start:].partition(b":")[2]
+    margin = begin[len(begin.rstrip()) :] or b" "
+    yield begin
+    for number, (name, value) in enumerate(members):
+        yield b"%b%b:%b%b" % (b"," + margin if number else b"", _quoted(name), colon, value)
+    yield after
+
+
+def _quoted(name: str) -> bytes:
+    try:
+        return encode_basestring(name).encode()
+    except UnicodeEncodeError:
+        return encode_basestring_ascii(name).encode()
 
 
 def _rendered(document: object) -> tuple[bytes, JSON]:

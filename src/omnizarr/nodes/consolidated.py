@@ -9,7 +9,11 @@ Spec: Zarr v3 core, "Additional fields"; for v2 a convention (``.zmetadata``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import io
+import itertools
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
@@ -26,15 +30,16 @@ from omnizarr.errors import (
     Remedy,
     StoreError,
 )
-from omnizarr.formats import DIALECTS, documents
+from omnizarr.formats import DIALECTS, documents, paths
 from omnizarr.formats.consolidated import Slices
 from omnizarr.formats.contract import Dialect
 from omnizarr.formats.scanning import Members
-from omnizarr.formats.spelling import in_order_of, same
+from omnizarr.formats.spelling import Document, in_order_of, same
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, strict
 from omnizarr.nodes import detection, stored
 from omnizarr.nodes import walk as walks
 from omnizarr.nodes.detection import Documents, Found
+from omnizarr.nodes.kept import KeptDocuments
 from omnizarr.nodes.location import StorePath, dialect_of, dialects_at
 from omnizarr.stores import Store, bounded, conflicts, threads
 from omnizarr.stores.base import invalid_key, is_key
@@ -70,6 +75,8 @@ class _Group(NamedTuple):
     dialect: Dialect
     documents: Documents
     metadata: GroupMetadata
+    text: bytes = b""
+    """The text, if its copies have been left out of the documents."""
 
     def without_copies(self) -> Documents:
         """Return the documents without copies of others in them."""
@@ -414,14 +421,19 @@ def gather(where: StorePath, prefer: str = "", unreachable: list[str] | None = N
 
 def gather_below(where: StorePath, prefer: str, unreachable: list[str] | None = None) -> dict[str, Documents]:
     """Return the same without the group itself."""
-    found: dict[str, Documents] = {}
+    return dict(_documents_below(where, prefer, unreachable))
+
+
+def _documents_below(
+    where: StorePath, prefer: str, unreachable: list[str] | None = None
+) -> Iterator[tuple[str, Documents]]:
     for place, metadata in walk(where, prefer, unreachable, concurrency=where.store.features.concurrency):
-        found[place.path[len(where.prefix) :]] = (
+        found = (
             documents_at(place, prefer)
             if metadata is None
             else _without_copies(dialect_of(place, metadata), metadata, stored.dump(place, metadata))
         )
-    return found
+        yield place.path[len(where.prefix) :], found
 
 
 def walk(
@@ -446,10 +458,17 @@ def walk(
 
 def _group_at(where: StorePath, zarr_format: int | str | None) -> _Group:
     for dialect in dialects_at(where, zarr_format):
-        found = detection.read_documents(where, dialect, "group")
+        values = detection.fetch_documents(where, dialect, "group")
+        text = bytes(values.get(dialect.group_document, b""))
+        scanned = None
+        if dialect.consolidated.document is None and len(text) >= _MANY_BYTES:
+            scanned = dialect.consolidated.scan(text)
+        if scanned is not None:  # what remains describes the group itself: its copies are made again
+            values = {**values, dialect.group_document: scanned.members.without()}
+        found = detection.parsed(where, dialect, values)
         metadata = detection.load(where, dialect, found)
         if isinstance(metadata, GroupMetadata):
-            return _Group(dialect, found, metadata)
+            return _Group(dialect, found, metadata, b"" if scanned is None else text)
     raise ConsolidatedMetadataError("there is no group", store=str(where.store), path=where.path)
 
 
@@ -483,14 +502,18 @@ def write(
         return
     key = _key(where, dialect, name)
     if key is None:
-        raise ConsolidatedMetadataError(
-            f"Zarr {dialect.name} keeps consolidated metadata at the root of a hierarchy only",
-            store=str(where.store),
-            path=where.path,
-            remedy="consolidate the root",
-        )
+        raise _no_place(where, dialect)
     replaced = old.document if isinstance(old, Copies) else None
     where.store.set(key, documents.render_shared(in_order_of(dialect.consolidated.dump(nodes), replaced)))
+
+
+def _no_place(where: StorePath, dialect: Dialect) -> ConsolidatedMetadataError:
+    return ConsolidatedMetadataError(
+        f"Zarr {dialect.name} keeps consolidated metadata at the root of a hierarchy only",
+        store=str(where.store),
+        path=where.path,
+        remedy="consolidate the root",
+    )
 
 
 def inline_copies(dialect: Dialect, nodes: Nodes) -> dict[str, Documents]:
@@ -526,9 +549,15 @@ def consolidate(where: StorePath, zarr_format: int | str | None = None) -> tuple
         group = _group_at(where, zarr_format)
         dialect = group.dialect
         unreachable: list[str] = []
-        nodes = {"": group.without_copies(), **gather_below(where, dialect.name, unreachable)}
-        write(where, dialect, nodes, group)
-    others = [path for path, node in nodes.items() if path and not is_of(dialect, node)]
+        below = _documents_below(where, dialect.name, unreachable)
+        few, many = _few_or_many(itertools.chain([("", group.without_copies())], below))
+        nodes: Nodes = few if many is None else many
+        if many is None:
+            write(where, dialect, few, group)
+        else:
+            _write_many(where, group, many)
+    names = dialect.keyspace.documents("").keys()
+    others = [path for path in nodes if path and not _names_of(nodes, path) <= names]
     if others:
         warn(
             f"consolidated metadata of Zarr {dialect.name} has no place for nodes of other formats ({_some(others)}): "
@@ -540,8 +569,89 @@ def consolidate(where: StorePath, zarr_format: int | str | None = None) -> tuple
         )
     if dialect.consolidated.document is not None:
         return group.metadata, Snapshot(where, None, nodes)
-    inline = inline_copies(dialect, nodes)
+    inline = _Without(nodes, {"", *others})
     return replace(group.metadata, consolidated=inline), Snapshot(where, None, inline)
+
+
+class _Without(Mapping[str, Documents]):
+    """Documents of nodes without those of some."""
+
+    __slots__ = ("_left_out", "_nodes")
+
+    def __init__(self, nodes: Nodes, left_out: AbstractSet[str]) -> None:
+        self._nodes = nodes
+        self._left_out = left_out
+
+    def __getitem__(self, path: str) -> Documents:
+        if path in self._left_out:
+            raise KeyError(path)
+        return self._nodes[path]
+
+    def __iter__(self) -> Iterator[str]:
+        return (path for path in self._nodes if path not in self._left_out)
+
+    def __len__(self) -> int:
+        return len(self._nodes) - len(self._left_out & self._nodes.keys())
+
+
+def _few_or_many(found: Iterable[tuple[str, Documents]]) -> tuple[dict[str, Documents], KeptDocuments | None]:
+    """Return documents by path as they are; if they are long, as texts in little memory."""
+    few: dict[str, Documents] | None = {}
+    kept = KeptDocuments()
+    for path, node in found:
+        kept.add(path, node)
+        if few is not None:
+            few[path] = node
+            if kept.nbytes > documents.MAX_INDENTED:
+                few = None
+    return ({}, kept) if few is None else (few, None)
+
+
+def _names_of(nodes: Nodes, path: str) -> AbstractSet[str]:
+    return frozenset(nodes.names(path)) if isinstance(nodes, KeptDocuments) else nodes[path].keys()
+
+
+def _write_many(where: StorePath, group: _Group, nodes: KeptDocuments) -> None:
+    """Store long copies, each on one line, from which the document is joined. The caller holds the group's lock."""
+    dialect = group.dialect
+    mark = {"omnizarr": secrets.token_hex(16)}
+    placeholder = Document(mark, documents.on_one_line(mark).decode())
+    name = dialect.consolidated.document or dialect.group_document
+    if dialect.consolidated.document is None:
+        written = stored.dump(where, replace(group.metadata, consolidated={"x": {name: placeholder}}))
+        text = documents.render(written[name])
+    else:
+        text = documents.render(dialect.consolidated.dump({"x": {dialect.group_document: placeholder}}))
+    placed = "x", placeholder.text.encode()
+    if dialect.consolidated.document is not None:
+        placed = f"x/{dialect.group_document}", placed[1]
+    parts = documents.with_members(text, placed, _members(dialect, nodes))
+    key = _key(where, dialect, None) if dialect.consolidated.document else _document_key(where, dialect)
+    if key is None:
+        raise _no_place(where, dialect)
+    joined = io.BytesIO()  # `join` would hold all parts beside their sum
+    joined.writelines(parts)
+    value = joined.getvalue()
+    if value != group.text:
+        where.store.set(key, value)
+
+
+def _document_key(where: StorePath, dialect: Dialect) -> str:
+    return dialect.keyspace.documents(where.path)[dialect.group_document]
+
+
+def _members(dialect: Dialect, nodes: KeptDocuments) -> Iterator[tuple[str, bytes]]:
+    """Yield names and texts of copies, in the order in which `Dialect.consolidated.dump` writes them."""
+    names = dialect.keyspace.documents("").keys()
+    if dialect.consolidated.document is None:
+        for path in sorted(nodes):
+            if path and nodes.names(path) == (dialect.group_document,):
+                yield path, nodes[path].texts[dialect.group_document]
+        return
+    for path in nodes:
+        for name, text in sorted(nodes[path].texts.items()):
+            if name in names:
+                yield paths.key(path, name), text
 
 
 @conflicts.retried

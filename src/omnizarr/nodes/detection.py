@@ -455,14 +455,14 @@ def _parse_entry(where: StorePath, found: Values) -> Documents:
 
 def _entered_here(where: StorePath, entry: Values, wanted: Sequence[Dialect]) -> StorePath | None:
     """Return the root of the hierarchy of a wanted draft with this entry point; None if ``zarr.json`` is not one."""
-    if wanted[0].entry_point is None and entry and not _may_be_entry(bytes(entry[_ENTRY])):
+    if wanted[0].entry_point is None and entry and not may_be_entry(bytes(entry[_ENTRY])):
         return None
     if all(dialect.entry_point is None for dialect in wanted):
         return None
     return _enter(where, _parse_entry(where, entry))
 
 
-def _may_be_entry(data: bytes) -> bool:
+def may_be_entry(data: bytes) -> bool:
     """Return False if a document is certainly not an entry point, without parsing it: in v3 the format is a number."""
     return b"\\" in data or _says_format_as_text(data) is not None  # escapes could hide any text
 

@@ -1,4 +1,4 @@
-"""The metadata of many nodes in little memory: what equal ones share is kept once, all else is compressed.
+"""Metadata, or documents, of many nodes in little memory: what equal ones share is kept once, the rest compressed.
 
 A node takes about 250 bytes, most of them for its path, where its parsed document takes 3,000.
 """
@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import hashlib
 import pickle
+import sys
+from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata
+from omnizarr.formats import documents
+from omnizarr.formats.consolidated import Copy
+from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata
 from omnizarr.support.packed import Packed
 
 _PROTOCOL: Final = 5
@@ -78,6 +82,14 @@ class KeptNodes(Mapping[str, Metadata]):
     def __len__(self) -> int:
         return len(self._places)
 
+    def in_common(self, path: str) -> Metadata:
+        """Return a node without its attributes, which most nodes share with similar ones."""
+        shared = self._shared[self._places[path]]
+        if not isinstance(shared, ArrayMetadata):
+            return shared
+        shape = cast("ArrayMetadata", self[path]).shape
+        return shared if shared.shape == shape else replace(shared, shape=shape)
+
     def is_array(self, path: str) -> bool:
         """Return whether a node is an array, which costs less than asking for it."""
         return isinstance(self._shared[self._places[path]], ArrayMetadata)
@@ -123,6 +135,59 @@ class KeptNodes(Mapping[str, Metadata]):
             shared = replace(metadata, attributes={}, unknown={}, spellings={}, consolidated=copies)
             self._groups[parts] = shared
         return shared
+
+
+class KeptDocuments(Mapping[str, Copy]):
+    """Documents of nodes by path, as texts on one line. They are parsed when they are asked for.
+
+    Examples
+    --------
+    >>> kept = KeptDocuments()
+    >>> kept.add("ocean", {"zarr.json": {"node_type": "group"}})
+    >>> kept["ocean"]["zarr.json"], dict(kept["ocean"].texts)
+    ({'node_type': 'group'}, {'zarr.json': b'{"node_type": "group"}'})
+    """
+
+    __slots__ = ("_names", "_numbers", "_places", "_texts", "nbytes")
+
+    def __init__(self) -> None:
+        self._places: dict[str, int] = {}
+        self._names: list[tuple[str, ...]] = []
+        """The names of the documents of each node."""
+        self._numbers = array("Q")
+        """The number of the first document of each node."""
+        self._texts = Packed()
+        self.nbytes = 0
+        """The length of all texts."""
+
+    def add(self, path: str, found: Mapping[str, JSON]) -> None:
+        """Keep the documents of a node, which has not been added yet."""
+        self._places[path] = len(self._names)
+        names = tuple(map(sys.intern, found))
+        self._names.append(self._names[-1] if self._names and self._names[-1] == names else names)
+        self._numbers.append(len(self._texts))
+        for document in found.values():
+            text = documents.on_one_line(document)
+            self.nbytes += len(text)
+            self._texts.add(text)
+
+    def __getitem__(self, path: str) -> Copy:
+        at = self._places[path]
+        first = self._numbers[at]
+        return Copy({name: self._texts[first + number] for number, name in enumerate(self._names[at])}, {})
+
+    def names(self, path: str) -> tuple[str, ...]:
+        """Return the names of the documents of a node."""
+        return self._names[self._places[path]]
+
+    def __contains__(self, path: object) -> bool:
+        return path in self._places
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
 
 
 def _parts(metadata: ArrayMetadata) -> tuple[object, ...]:

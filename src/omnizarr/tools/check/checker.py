@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from omnizarr.api import opening
-from omnizarr.engine import Binding
 from omnizarr.errors import NodeNotFoundError, StoreError
-from omnizarr.model import ArrayMetadata, Metadata
+from omnizarr.model import GroupMetadata, Metadata
 from omnizarr.nodes import detection
+from omnizarr.nodes.kept import KeptDocuments, KeptNodes
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import pool, verbs
 from omnizarr.stores.base import Buffer
@@ -30,6 +30,7 @@ from omnizarr.tools.check import (
     unlisted,
     writers,
 )
+from omnizarr.tools.check.bindings import Bindings
 from omnizarr.tools.check.report import CheckReport, Findings
 from omnizarr.tools.digest import report as digests
 from omnizarr.tools.digest import verifying
@@ -65,32 +66,16 @@ def run(
         documents.check_json(findings, at, entry)
         for problem in problems:
             documents.enter_entry_problem(findings, at, entry, problem)
-    bindings: dict[int, Binding | None] = {}
-    essences: dict[str, Metadata] = {}
-    is_netcdf = False
-    for node in found:
-        is_netcdf = is_netcdf or writers.is_netcdf(node)
-        before = len(findings.found)
-        documents.understand(findings, node)
-        bindings[id(node)] = extensions.check_extensions(findings, node)
-        findings.rebase(before, node.base)
-        if node.base:
-            message = "only consolidated metadata describes this node"
-            findings.add("only-consolidated", node.path, message, key=node.marker.key, pointer=node.base)
-        extensions.check_keys_in_use(findings, node, bindings[id(node)])
-        writers.check_byte_order(findings, found, node)
-        essence = meaning.essence(node)
-        if essence is not None:
-            essences.setdefault(node.path, essence)
-        if isinstance(node.metadata, ArrayMetadata):
-            _forget(node)
+    bindings, essences, is_netcdf = _understand(findings, found)
     if is_netcdf:
         writers.check_netcdf(findings, found, where)
     siblings.check_places(findings, where, found)
     meaning.check_conventions(findings, where, found, essences, data=data)
     for node in found:
         copies.check_copies(findings, found, node)
-        _forget(node)
+        if isinstance(node.metadata, GroupMetadata) and node.metadata.consolidated:
+            node.metadata = replace(node.metadata, consolidated={})
+            _forget(node)
     asks = (data or can_list) and where.store.features.listing != "complete"
     keys = keyspace.Keys(
         findings,
@@ -101,7 +86,7 @@ def run(
         is_complete=can_list or data,
     )
     with executor(scheduler) as workers:
-        most = decoding.at_once(_workers(keys, concurrency, data=data), bindings.values(), effort.max_memory)
+        most = decoding.at_once(_workers(keys, concurrency, data=data), bindings.largest, effort.max_memory)
         if data and not isinstance(workers, Local):
             looked = _check_elsewhere(findings, keys, workers, most, progress)
         else:
@@ -124,6 +109,35 @@ def run(
     )
 
 
+def _understand(findings: Findings, found: inventory.Inventory) -> tuple[Bindings, KeptNodes, bool]:
+    """Check each node by itself, and keep of it only what later checks need.
+
+    Return what reading chunks needs, what conventions need, and whether netCDF has to do with it.
+    """
+    bindings = Bindings()
+    essences = KeptNodes()
+    is_netcdf = False
+    for node in found:
+        is_netcdf = is_netcdf or writers.is_netcdf(node)
+        before = len(findings.found)
+        documents.understand(findings, node)
+        binding = extensions.check_extensions(findings, node)
+        findings.rebase(before, node.base)
+        if node.base:
+            message = "only consolidated metadata describes this node"
+            findings.add("only-consolidated", node.path, message, key=node.marker.key, pointer=node.base)
+        extensions.check_keys_in_use(findings, node, binding)
+        writers.check_byte_order(findings, found, node)
+        essence = meaning.essence(node)
+        bindings.add(node, binding)
+        if essence is not None and node.path not in essences:
+            essences.add(node.path, essence)
+            _forget(node, essences.in_common(node.path))
+        else:
+            _forget(node)
+    return bindings, essences, is_netcdf
+
+
 def _not_looked_at(*, has_names: bool, data: bool) -> str:
     """Describe what the check left out because the store cannot list."""
     missed = ["strays"] if has_names else ["members of this group, which nothing names", "strays"]
@@ -138,12 +152,21 @@ def _nothing(where: StorePath) -> NodeNotFoundError:
     return error
 
 
-def _forget(node: inventory.Node) -> None:
-    """Release data that is no longer needed: there may be many nodes."""
+def _forget(node: inventory.Node, common: Metadata | None = None) -> None:
+    """Release documents, attributes and spellings, as there may be many nodes.
+
+    `common` is the metadata without attributes, which other nodes may share.
+    """
     for document in node.documents.values():
-        document.value, document.data = None, b""
-    if node.metadata is not None:
-        node.metadata = replace(node.metadata, attributes={}, spellings={})
+        document.forget()
+    metadata = node.metadata
+    if isinstance(metadata, GroupMetadata) and metadata.consolidated:
+        kept = KeptDocuments()
+        for path, found in metadata.consolidated.items():
+            kept.add(path, found)
+        node.metadata = replace(metadata, attributes={}, spellings={}, consolidated=kept)
+    elif metadata is not None:
+        node.metadata = common or replace(metadata, attributes={}, spellings={})
 
 
 def _workers(keys: keyspace.Keys, concurrency: int | None, *, data: bool) -> int:

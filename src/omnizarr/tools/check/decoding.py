@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -40,12 +40,11 @@ class DecodedChunk(NamedTuple):
     troubles: tuple[Trouble, ...]
 
 
-def at_once(workers: int, bindings: Iterable[Binding | None], max_memory: int | None) -> int:
-    """Return how many chunks may be decoded at a time, if their stored bytes stay in memory, too."""
+def at_once(workers: int, largest: int, max_memory: int | None) -> int:
+    """Return how many chunks may be decoded at a time, of which the largest takes so many bytes, and as many stored."""
     if max_memory is None:
         return workers
-    largest = max((2 * (each.spec.nbytes or 0) for each in bindings if each is not None), default=1)
-    return max(1, min(workers, max_memory // max(largest, 1)))
+    return max(1, min(workers, max_memory // max(2 * largest, 1)))
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from omnizarr.nodes import detection, holdings
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import bounded, verbs
 from omnizarr.stores.base import Buffer, Store
+from omnizarr.support.packed import Packed
 
 ENTRY: Final = "zarr.json"
 
@@ -28,21 +29,91 @@ _META = re.compile(r"(?:^|/)meta/")
 _DRAFT_NAME = re.compile(r"[^/]*\.(?:array|group)[A-Za-z0-9._-]{0,64}")
 _ROOT_DOCUMENT = re.compile(r"(?:^|/)meta/(?:array|group)[A-Za-z0-9._-]{0,64}\Z")
 _CONSOLIDATED = ".zmetadata"
+_COPIES: Final = b"consolidated_metadata"
 _BATCH: Final = 256
 
 
-@dataclass(slots=True)
 class Document:
-    """A document as it is in the store."""
+    """A document as it is in the store. It is parsed when its value is asked for.
 
-    key: str
-    data: Buffer
-    value: JSON = None
-    problems: list[Problem] = field(default_factory=list)
-    is_read: bool = False
-    """Its problems have been told."""
-    is_unreadable: bool = False
-    """The store could not read it."""
+    Parameters
+    ----------
+    key : str
+    data : bytes-like
+    value : JSON, optional
+        What it says, if it `is_parsed`.
+    problems : list of Problem, optional
+        Why it cannot be read, if that is known. It is then not parsed.
+    texts : Packed, optional
+        What keeps the bytes of many documents.
+
+    Attributes
+    ----------
+    is_read : bool
+        Its problems have been told.
+    is_unreadable : bool
+        The store could not read it.
+    may_be_entry, may_have_copies : bool
+        False if it certainly is no entry point of a hierarchy, or has no copies of others in it.
+    """
+
+    __slots__ = (
+        "_data", "_problems", "_texts", "_value", "is_read", "is_unreadable", "key", "may_be_entry", "may_have_copies",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        key: str,
+        data: Buffer,
+        value: JSON = None,
+        *,
+        problems: list[Problem] | None = None,
+        is_read: bool = False,
+        is_unreadable: bool = False,
+        is_parsed: bool = False,
+        texts: Packed | None = None,
+    ) -> None:
+        self.key = key
+        self.is_read = is_read
+        self.is_unreadable = is_unreadable
+        text = bytes(data)
+        self.may_be_entry = texts is None or detection.may_be_entry(text)
+        self.may_have_copies = texts is None or _COPIES in text or b"\\" in text
+        self._texts = texts
+        self._data: Buffer | int = data if texts is None else texts.add(text)
+        self._value = value
+        self._problems: list[Problem] | None = [] if is_parsed else problems
+        """None: it has not been parsed."""
+
+    @property
+    def data(self) -> Buffer:
+        """Its bytes."""
+        data = self._data
+        return self._texts[data] if isinstance(data, int) and self._texts is not None else data  # type: ignore[return-value]
+
+    @property
+    def value(self) -> JSON:
+        """What it says; None if it cannot be parsed."""
+        if self._problems is None:
+            self._parse()
+        return self._value
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What is wrong with it."""
+        if self._problems is None:
+            self._parse()
+        return self._problems or []
+
+    def _parse(self) -> None:
+        problems: list[Problem] = []
+        self._value = documents.parse(self.data, problems.append)
+        self._problems = problems
+
+    def forget(self) -> None:
+        """Release what it says, until it is asked for again: there may be many."""
+        if isinstance(self._data, int):
+            self._value = self._problems = None
 
     @property
     def is_broken(self) -> bool:
@@ -60,6 +131,8 @@ class Node:
     metadata: Metadata | None = None
     is_sound: bool = False
     """Its documents have no errors: its metadata can be relied on."""
+    is_bound: bool = False
+    """It is an array whose chunks can be read."""
     base: str = ""
     """JSON pointer of its document within consolidated metadata, if it has no other document."""
 
@@ -97,7 +170,7 @@ class Inventory:
     loose : list of (str, str)
         Path and key of documents that belong to no node.
     known : set of str
-        Keys of all documents.
+        Keys of documents that are not at the path of a node.
     """
 
     nodes: dict[str, list[Node]] = field(default_factory=dict)
@@ -105,6 +178,14 @@ class Inventory:
     entries: list[tuple[str, Document, list[Problem]]] = field(default_factory=list)
     loose: list[tuple[str, str]] = field(default_factory=list)
     known: set[str] = field(default_factory=set)
+
+    def knows(self, key: str) -> bool:
+        """Return whether a key is that of a document."""
+        if key in self.known:
+            return True
+        path, _, name = key.rpartition("/")
+        nodes = self.nodes.get(path, ())
+        return any(name in node.documents and node.documents[name].key == key for node in nodes)
 
     def __iter__(self) -> Iterator[Node]:
         for nodes in self.nodes.values():
@@ -147,7 +228,7 @@ def sizes_below(where: StorePath) -> Iterator[tuple[str, int]]:
 
 
 def take(where: StorePath, zarr_format: int | str | None = None, *, lists_chunks: bool = True) -> Inventory:
-    """Return the nodes at a place and below it, with documents that are parsed, but not yet interpreted.
+    """Return the nodes at a place and below it, with documents that are read, but not yet interpreted.
 
     With `lists_chunks`, a node of which there is only a copy in consolidated metadata has to have chunks.
     """
@@ -155,28 +236,30 @@ def take(where: StorePath, zarr_format: int | str | None = None, *, lists_chunks
     flat = [dialect for dialect in wanted if dialect.entry_point is None]
     drafts = [dialect for dialect in wanted if dialect.entry_point is not None]
     names = {name: dialect for dialect in flat for name in dialect.keyspace.documents("")}
-    found: dict[str, dict[str, str]] = {}
+    found: dict[str, tuple[str, ...]] = {}
+    combinations: dict[tuple[str, ...], tuple[str, ...]] = {}
     others: list[str] = []
     for key in holdings.listed(where):
         path, _, name = key.rpartition("/")
         if (name in names or name == ENTRY) and where.home is None:
-            found.setdefault(path, {})[name] = key
+            there = (*found.get(path, ()), name)
+            found[path] = combinations.setdefault(there, there)
         elif _draft_document(key) or _ROOT_DOCUMENT.search(key) or name == _CONSOLIDATED or where.home is not None:
             others.append(key)
     inventory = Inventory()
     if where.home is not None:
         inventory.homes.append(where.home)
-    loaded = read(where.store, (key for keys in found.values() for key in keys.values()))
+    loaded = read(where.store, (prefix(path) + name for path, names in found.items() for name in names))
     for path in sorted(found):
         if drafts and ENTRY in found[path]:
-            _take_entry(inventory, path, loaded.get(found[path][ENTRY]))
+            _take_entry(inventory, path, loaded.get(prefix(path) + ENTRY))
     inside = tuple(f"{prefix(home.root)}{place}/" for home in inventory.homes for place in (home.meta, home.data))
     for path in sorted(found):
-        keys = found[path]
+        keys = {name: prefix(path) + name for name in found.pop(path)}
         if inside and f"{path}/".startswith(inside):
             others.extend(keys.values())
         else:
-            own = {name: loaded[key] for name, key in keys.items() if key in loaded}
+            own = {name: loaded.pop(key) for name, key in keys.items() if key in loaded}
             _place(inventory, where.at(path), own, flat)
     for home in inventory.homes:
         _take_draft(inventory, where, home, others, drafts)
@@ -186,8 +269,9 @@ def take(where: StorePath, zarr_format: int | str | None = None, *, lists_chunks
 
 
 def read(store: Store, keys: Iterable[str]) -> dict[str, Document]:
-    """Return documents by key, parsed."""
+    """Return documents by key."""
     wanted = list(keys)
+    texts = Packed()
     result: dict[str, Document] = {}
     for start in range(0, len(wanted), _BATCH):
         batch = wanted[start : start + _BATCH]
@@ -195,13 +279,13 @@ def read(store: Store, keys: Iterable[str]) -> dict[str, Document]:
             found = list(bounded.documents(store, batch))
         except StoreError:  # of one of them: the others can be read
             for key in batch:
-                document = _read_alone(store, key)
+                document = _read_alone(store, key, texts)
                 if document is not None:
                     result[key] = document
             continue
         for position, data in found:
             if data is not None:
-                result[batch[position]] = _parsed(batch[position], data)
+                result[batch[position]] = Document(batch[position], data, texts=texts)
     return {key: result[key] for key in wanted if key in result}
 
 
@@ -217,22 +301,18 @@ def _take_entry(inventory: Inventory, path: str, document: Document | None) -> N
 
 
 def _is_entry(document: Document) -> bool:
+    if not document.may_be_entry:
+        return False
     return isinstance(document.value, Mapping) and isinstance(document.value.get("zarr_format"), str)
 
 
-def _parsed(key: str, data: Buffer) -> Document:
-    document = Document(key, data)
-    document.value = documents.parse(data, document.problems.append)
-    return document
-
-
-def _read_alone(store: Store, key: str) -> Document | None:
+def _read_alone(store: Store, key: str, texts: Packed) -> Document | None:
     try:
         data = bounded.document(store, key)
     except StoreError as error:
         problem = Problem("", error.message, found=error.found, remedy=error.remedy)
         return Document(key, b"", problems=[problem], is_unreadable=True)
-    return None if data is None else _parsed(key, data)
+    return None if data is None else Document(key, data, texts=texts)
 
 
 def _place(inventory: Inventory, where: StorePath, own: Mapping[str, Document], flat: list[Dialect]) -> None:
@@ -244,7 +324,6 @@ def _place(inventory: Inventory, where: StorePath, own: Mapping[str, Document], 
         there = {name: own[name] for name in dialect.keyspace.documents("") if name in own}
         if there and _makes_node(dialect, there):
             inventory.nodes.setdefault(where.path, []).append(Node(where, dialect, there))
-            inventory.known.update(document.key for document in there.values())
         elif there and dialect.name in {"v2", "v0"}:
             inventory.loose.extend((where.path, document.key) for document in there.values())
             inventory.known.update(document.key for document in there.values())
@@ -336,7 +415,9 @@ def _missing_copies(inventory: Inventory, node: Node) -> Iterator[tuple[str, Nod
     """Yield path and node of each copy of a node that has no document; valid, if there are only copies."""
     name = node.dialect.consolidated.document
     document = node.marker if name is None else node.documents.get(name)
-    if document is None or not isinstance(document.value, Mapping):
+    if document is None or not (name is not None or document.may_have_copies):
+        return
+    if not isinstance(document.value, Mapping):
         return
     value = document.value if name is not None else document.value.get("consolidated_metadata")
     if not isinstance(value, Mapping):
@@ -345,7 +426,9 @@ def _missing_copies(inventory: Inventory, node: Node) -> Iterator[tuple[str, Nod
     for path, copies in node.dialect.consolidated.load(value, lambda _: None).items():
         place = node.where.at(f"{node.where.prefix}{path}")
         if path and place.path not in inventory.nodes:
-            own = {name: Document(document.key, b"", copy, is_read=True) for name, copy in copies.items()}
+            own = {
+                name: Document(document.key, b"", copy, is_read=True, is_parsed=True) for name, copy in copies.items()
+            }
             base = copy_pointer(node, path, next(iter(own)))
             yield place.path, Node(place, node.dialect, own, is_sound=is_alone, base=base)
 
@@ -363,6 +446,6 @@ def _enter_orphans(inventory: Inventory, keys: Iterable[str]) -> None:
         if next(broken.of(key), None) is not None:
             continue
         match = _draft_document(key)
-        if key not in inventory.known and match is not None:
+        if not inventory.knows(key) and match is not None:
             inventory.loose.append((key[: match.start()].strip("/"), key))
             inventory.known.add(key)

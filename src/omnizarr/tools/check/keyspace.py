@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from omnizarr.engine import Binding
 from omnizarr.formats.keyspaces import Split
@@ -23,6 +23,7 @@ from omnizarr.stores import LocalStore
 from omnizarr.stores.base import RESERVED
 from omnizarr.stores.local import filelocks
 from omnizarr.tools import strangers
+from omnizarr.tools.check.bindings import Bindings
 from omnizarr.tools.check.inventory import Inventory, Node, sizes_below
 from omnizarr.tools.check.report import Findings
 from omnizarr.tools.convert.journal import KEY as JOURNAL
@@ -47,10 +48,18 @@ class Owner:
     """An array, as the keys below it meet it."""
 
     node: Node
-    metadata: ArrayMetadata
-    binding: Binding | None
-    """None: the keys of its chunks are unknown."""
+    bindings: Bindings
     stored: int = 0
+
+    @property
+    def metadata(self) -> ArrayMetadata:
+        """What its documents say, without attributes."""
+        return cast("ArrayMetadata", self.node.metadata)
+
+    @property
+    def binding(self) -> Binding | None:
+        """What reading its chunks needs; None: their keys are unknown."""
+        return self.bindings.of(self.node)
 
 
 class Chunk(NamedTuple):
@@ -72,8 +81,7 @@ class Keys:
     findings : Findings
     where : StorePath
     inventory : Inventory
-    bindings : dict
-        Of the arrays that can be bound, by the identity of the node.
+    bindings : Bindings
     others : iterable of str
         Keys that no listing has.
     is_complete : bool
@@ -85,7 +93,7 @@ class Keys:
         findings: Findings,
         where: StorePath,
         inventory: Inventory,
-        bindings: dict[int, Binding | None],
+        bindings: Bindings,
         others: Iterable[str] = (),
         *,
         is_complete: bool = True,
@@ -105,20 +113,25 @@ class Keys:
             if node.metadata is None:
                 silent.add(node.dialect.keyspace.chunk_prefix(node.path)[:-1])
             if isinstance(node.metadata, ArrayMetadata):
-                owner = Owner(node, node.metadata, bindings.get(id(node)))
-                self.owners.setdefault(chunk_prefix(node.where, node.metadata), []).append(owner)
+                begin = chunk_prefix(node.where, node.metadata)[:-1]
+                # equal texts are the same object, as there may be many
+                place = node.path if begin == node.path else begin
+                self.owners.setdefault(place, []).append(Owner(node, bindings))
         # Directories of nodes have no chunks of their own, but strays.
         self._arrays = {
-            prefix(node.path): owners for owners in self.owners.values() for owner in owners if (node := owner.node)
+            owner.node.path: owners
+            for owners in self.owners.values()
+            for owner in owners
+            if owner.node.path not in self.owners
         }
         self._silent = Above(silent)
         self._nodes = Above(inventory.nodes)
-        self._with_owners = Above({begin[:-1] for begin in chain(self.owners, self._arrays)})
+        self._with_owners = Above({*self.owners, *self._arrays} if self._arrays else self.owners)
 
     def chunks(self, *, with_sizes: bool) -> Iterator[Chunk]:
         """Yield the stored chunks, and report other keys."""
         for key, size in self._listed(with_sizes=with_sizes):
-            if key in self.inventory.known:
+            if self.inventory.knows(key):
                 continue
             chunk = self._tell(key, size)
             if chunk is not None:
@@ -144,10 +157,11 @@ class Keys:
 
     def _transformed_chunks(self) -> Iterator[Chunk]:
         """Yield the chunks of arrays whose storage transformers decide which keys they have below."""
-        for begin, owners in self.owners.items():
+        for place, owners in self.owners.items():
             for owner in owners:
-                if owner.binding is None or not owner.metadata.storage_transformers:
+                if not owner.metadata.storage_transformers or owner.binding is None:
                     continue
+                begin = prefix(place)
                 grid = owner.binding.grid.grid_shape
                 for key in owner.binding.store.list_prefix(begin):
                     coords = owner.binding.keys.decode(key[len(begin) :], len(grid))
@@ -188,8 +202,9 @@ class Keys:
         folder = key[: key.rfind("/") + 1]
         if self._last[0] == folder:
             return self._last[1], self._last[2]
-        begin = next(map(prefix, self._with_owners.of(folder)), "")
-        owners: Sequence[Owner] = self.owners.get(begin) or self._arrays.get(begin) or ()
+        place = next(self._with_owners.of(folder), "")
+        owners: Sequence[Owner] = self.owners.get(place) or self._arrays.get(place) or ()
+        begin = prefix(place)
         self._last = (folder, owners, begin)
         return owners, begin
 

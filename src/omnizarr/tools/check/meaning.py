@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from itertools import chain
@@ -31,24 +32,42 @@ def essence(node: Node) -> Metadata | None:
 
 
 def check_conventions(
-    findings: Findings, place: StorePath, inventory: Inventory, essences: dict[str, Metadata], *, data: bool
+    findings: Findings, place: StorePath, inventory: Inventory, essences: Mapping[str, Metadata], *, data: bool
 ) -> None:
     """Report violations of conventions by the nodes below a place; with `data`, by elements, too.
 
     `essences` are by full path; conventions see paths below the place.
     """
-    where, above = place.path, prefix(place.path)
-    nodes = Nodes({path.removeprefix(above) if path != where else "": node for path, node in essences.items()})
+    where = place.path
+    nodes = Nodes(essences if not where else _Below(where, essences))
     if data:
         cells.check_cells(findings, place, inventory, nodes)
     for path in nodes:
-        full = f"{above}{path}" if path else where
+        full = f"{prefix(where)}{path}" if path else where
         for fault in conventions.faults(path, nodes):
             key, pointer = _place(inventory.nodes[full][0], fault.pointer)
             code = fault.code if fault.code in CODES else _OTHER
             findings.add(
                 code, full, fault.message, key=key, pointer=pointer, found=fault.found, expected=fault.expected
             )
+
+
+class _Below(Mapping[str, Metadata]):
+    """Nodes by their paths below the one at a path."""
+
+    def __init__(self, where: str, nodes: Mapping[str, Metadata]) -> None:
+        self._where = where
+        self._nodes = nodes
+
+    def __getitem__(self, path: str) -> Metadata:
+        return self._nodes[f"{prefix(self._where)}{path}" if path else self._where]
+
+    def __iter__(self) -> Iterator[str]:
+        above = prefix(self._where)
+        return (path.removeprefix(above) if path != self._where else "" for path in self._nodes)
+
+    def __len__(self) -> int:
+        return len(self._nodes)
 
 
 @lru_cache(4)

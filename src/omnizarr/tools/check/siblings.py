@@ -6,7 +6,9 @@ Spec: Zarr v3 core, "Node names", "Conceptual model"; Zarr v2, "Hierarchies".
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import groupby
 
 from omnizarr.errors import NodeNameError, OmnizarrError
 from omnizarr.formats.paths import prefix
@@ -161,25 +163,36 @@ def _check_reach(findings: Findings, where: StorePath, inventory: Inventory) -> 
 
 
 def _check_names(findings: Findings, where: StorePath, inventory: Inventory) -> None:
-    siblings: dict[tuple[str, str], set[str]] = {}
-    forms: dict[tuple[str, str], set[str]] = {}
-    reported: set[tuple[str, str]] = set()
+    members: dict[str, list[str]] = {}
+    reported: dict[str, set[str]] = {}
     for node in inventory:
+        done = reported.setdefault(node.dialect.name, set())
         for path in (node.path, *_above(where, node.path)):
             parent, _, name = path.rpartition("/")
-            if path == where.path or not name or (path, node.dialect.name) in reported:
+            if path == where.path or not name or path in done:
                 break  # those above have been told with it
-            reported.add((path, node.dialect.name))
+            done.add(path)
             _check_name(findings, node, path, name)
-            siblings.setdefault((parent, name.casefold()), set()).add(name)
-            forms.setdefault((parent, unicodedata.normalize("NFC", name)), set()).add(name)
-    for (parent, _), names in siblings.items():
-        if len({unicodedata.normalize("NFC", name) for name in names}) > 1:
-            _add_siblings(findings, inventory, parent, sorted(names))
-    for (parent, _), names in forms.items():
-        if len(names) > 1:
-            listed = ", ".join(ascii(name) for name in sorted(names))
+            members.setdefault(parent, []).append(path)
+    for parent, paths in members.items():
+        for names in _alike(paths, str.casefold):
+            if len({unicodedata.normalize("NFC", name) for name in names}) > 1:
+                _add_siblings(findings, inventory, parent, names)
+        for names in _alike(paths, partial(unicodedata.normalize, "NFC")):
+            listed = ", ".join(ascii(name) for name in names)
             findings.add("names-look-alike", parent, f"members have names that look the same: {listed}")
+
+
+def _alike(paths: Sequence[str], form: Callable[[str], str]) -> Iterator[list[str]]:
+    """Yield the names at the ends of several paths that have one form but differ, sorted."""
+
+    def form_of(path: str) -> str:
+        return form(path.rpartition("/")[2])
+
+    for _, several in groupby(sorted(paths, key=form_of), form_of):
+        names = {path.rpartition("/")[2] for path in several}  # one path can be that of nodes of several formats
+        if len(names) > 1:
+            yield sorted(names)
 
 
 def _add_siblings(findings: Findings, inventory: Inventory, parent: str, names: list[str]) -> None:

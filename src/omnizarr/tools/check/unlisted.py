@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from omnizarr.engine import Binding
 from omnizarr.errors import OmnizarrError, StoreError
 from omnizarr.formats import DIALECTS
 from omnizarr.model import ArrayMetadata, GroupMetadata
@@ -21,6 +20,7 @@ from omnizarr.stores import Store, bounded, pool, verbs
 from omnizarr.stores.base import Buffer, Features, Listing, Request, Span, answers, cut
 from omnizarr.stores.wrap.wrappers import WrapperStore
 from omnizarr.tools import reaching
+from omnizarr.tools.check.bindings import Bindings
 from omnizarr.tools.check.inventory import Inventory
 
 _NAMES: Final = frozenset(
@@ -149,10 +149,10 @@ def _copies(where: StorePath, metadata: GroupMetadata) -> Snapshot | None:
     return None
 
 
-def chunk_keys(inventory: Inventory, bindings: dict[int, Binding | None]) -> Iterator[str]:
+def chunk_keys(inventory: Inventory, bindings: Bindings) -> Iterator[str]:
     """Yield the keys of the chunks that are stored; each chunk that there could be is asked for."""
     for node in inventory:
-        binding = bindings.get(id(node))
+        binding = bindings.of(node)
         if binding is None or not isinstance(node.metadata, ArrayMetadata):
             continue
         prefix = chunk_prefix(node.where, node.metadata)

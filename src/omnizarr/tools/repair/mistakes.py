@@ -184,16 +184,10 @@ def _draft(document: Document) -> _Draft:
     return _Draft(document, JSONText(data.removeprefix(_BOM).decode()), data.startswith(_BOM))
 
 
-def _fresh(key: str, data: bytes) -> Document:
-    document = Document(key, data)
-    document.value = documents.parse(data, document.problems.append)
-    return document
-
-
 def _with(node: Node, drafts: Mapping[str, _Draft]) -> Node:
     """Return a node with the metadata that its corrected documents mean."""
     own = {
-        name: _fresh(document.key, drafts[document.key].data if document.key in drafts else bytes(document.data))
+        name: Document(document.key, drafts[document.key].data if document.key in drafts else bytes(document.data))
         for name, document in node.documents.items()
     }
     result = Node(node.where, node.dialect, own)
