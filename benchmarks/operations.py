@@ -395,6 +395,45 @@ def zarr_consolidated(place: Place, items: int) -> Run:
     return run
 
 
+def _own_nodes(place: Place, items: int) -> None:
+    """Write arrays with attributes of their own, in groups of a hundred."""
+    group = omnizarr.create_group(LocalStore(place.path))
+    for number in range(items):
+        attributes = {"number": number, "title": f"array {number}", "units": "m"}
+        name = f"g{number // 100}/a{number}"
+        group.create_array(name, shape=(4,), chunks=(4,), dtype="i2", attributes=attributes)
+
+
+def omnizarr_members(place: Place, items: int) -> Run:
+    _own_nodes(place, items)
+    group = omnizarr.open_group(place.omnizarr, mode="r")
+    return lambda: group.members(max_depth=None)
+
+
+def zarr_members(place: Place, items: int) -> Run:
+    _own_nodes(place, items)
+    group = _zarr().open_group(place.zarr, mode="r")
+    return lambda: group.members(max_depth=None)
+
+
+def omnizarr_check(place: Place, items: int) -> Run:
+    _own_nodes(place, items)
+    store = place.omnizarr
+    return lambda: omnizarr.check(store)
+
+
+def omnizarr_digest(place: Place, items: int) -> Run:
+    _own_nodes(place, items)
+    store = place.omnizarr
+    return lambda: omnizarr.digest(store)
+
+
+def omnizarr_diff(place: Place, items: int) -> Run:
+    _own_nodes(place, items)
+    store = place.omnizarr
+    return lambda: omnizarr.diff(store, store)
+
+
 def omnizarr_delete_consolidated(place: Place, items: int) -> Run:
     _nodes(place, items, consolidated=True)
     group = omnizarr.open_group(place.omnizarr, mode="r+")
@@ -559,6 +598,10 @@ OPERATIONS: Final = (
     _of("create", "create arrays", "arrays"),
     _of("open", "open arrays", "arrays"),
     _of("list", "list arrays with shapes", "arrays"),
+    _of("members", "hold arrays with own attributes", "arrays"),
+    _of("check", "check a hierarchy", "arrays"),
+    _of("digest", "digest a hierarchy", "arrays"),
+    _of("diff", "compare two hierarchies", "arrays"),
     _of("consolidate", "consolidate metadata", "arrays"),
     _of("consolidated", "open from consolidated metadata", "arrays"),
     _of("delete-consolidated", "delete one of many, consolidated", "arrays"),
