@@ -22,8 +22,8 @@
 //!     tell versions of a value apart by what the file system says of its file. It counts time in ticks (1 to 10 ms, as
 //!     the system was built), and gives the number of a file that is gone to the next one: of two values that are
 //!     written within a tick the second can look like the first in every respect. So a file has a stamp only if its last
-//! change is well behind the time at which it was looked at; whatever is written from then on shows
-//! another time.
+//!     change is well behind the time at which it was looked at; whatever is written from then on shows
+//!     another time.
 //!
 //! Paths
 //!     are given in full, and opened with no link on the way (`beneath`). A directory is not kept open: it would stay the

@@ -80,9 +80,7 @@ def _joined(
     stored = [job for job in jobs if isinstance(_source(job), Array)]
     if not stored:
         return shown, lambda _: _made(store, path, shown)
-    pieces: dict[int, Job] = {}
-    for number, job in pool.gather(_divided, jobs, min(len(jobs), _AT_ONCE)):
-        pieces[number] = job
+    pieces = dict(pool.gather(_divided, jobs, min(len(jobs), _AT_ONCE)))
     jobs = [pieces[number] for number in range(len(jobs))]
     stored = [job for job in jobs if isinstance(_source(job), Array)]
     parts = _Parts(jobs, shown, stored[0], inner=inner)
