@@ -211,14 +211,15 @@ def test_names_at_a_place_are_asked_for_with_one_listing_and_only_beside_many_ke
         assert [name for name in asked if name] == requests
 
 
-def test_names_at_a_place_are_asked_for_one_by_one_if_the_server_refuses_to_list(monkeypatch):
+@pytest.mark.parametrize("kind", ["PermissionDeniedError", "NotFoundError", "NotSupportedError", "GenericError"])
+def test_names_at_a_place_are_asked_for_one_by_one_if_the_server_refuses_to_list(monkeypatch, kind):
     store = ObjectStore(stores.MemoryStore())
     store.set("a/.zarray", b"{}")
     refusals = []
 
     def refuse(*_, **__):
         refusals.append(1)
-        raise obstore.exceptions.PermissionDeniedError("no")
+        raise getattr(obstore.exceptions, kind)("no")
 
     monkeypatch.setattr("obstore.list", refuse)
     for _ in range(2):

@@ -928,7 +928,9 @@ class ObjectStore(Store):
         full = self._prefix + prefix
         try:
             page = next(self._pages(full), ())
-        except StoreAccessError:  # it may be read, and not listed
+        except StoreTimeoutError:
+            raise
+        except StoreError:  # it may be read, and not listed: some servers forbid it, others do not know how
             self._learned.refuses_to_list = True
             return verbs.has_any.default(self, prefix, names)
         there = {meta["path"] for meta in page}
