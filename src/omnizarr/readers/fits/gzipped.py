@@ -74,6 +74,10 @@ class GzippedStore(ManifestStore):
             remedy=Remedy("copy it instead: {convert}", convert=Function("(source, target)")),
         )
 
+    @answers(verbs.divided)
+    def _divided(self, prefix: str) -> None:
+        """Return None: smaller chunks are no parts of the file either."""
+
     def about(self) -> Mapping[str, Any]:
         """Return the format, what is not shown, and that opening takes long."""
         return {**super().about(), "access": _SLOW}
