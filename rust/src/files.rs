@@ -16,7 +16,8 @@
 //!
 //!     Chunks beyond the end of an array that is becoming longer are seen when the array has its new shape, and until then
 //!     may be there in part. They are written under their own name, without a temporary file: this halves the time that 2 KiB
-//!     take. If there is something under that name, or what is written must be on the disk, it is done as always.
+//!     take. If there is something under that name, if the value is large, or if what is written must be on the disk, it
+//!     is done as always. A reader that opened the array while it was longer can find a small one empty for a moment.
 //!
 //! Stamps
 //!     tell versions of a value apart by what the file system says of its file. It counts time in ticks (1 to 10 ms, as
@@ -58,6 +59,10 @@ use crate::error::{Error, Result};
 use crate::store::{Change, Patch, Stamp, Store, Value};
 pub use beneath::open;
 pub use locks::forget_after_fork;
+
+/// Larger values are written to a temporary file also if nobody should look for them yet, which costs them little: who
+/// opened the array when it was longer, or another program after this one was killed, would find a part of one.
+const LARGEST_IN_PLACE: usize = 1 << 16;
 
 /// How the names of our own files begin; no segment of a key may.
 const RESERVED: &str = ".omnizarr-";
@@ -316,7 +321,7 @@ impl Store for Files {
 
     fn set_unseen(&self, key: &str, data: &[u8]) -> Result<()> {
         check_key(key)?;
-        if self.fsync {
+        if self.fsync || data.len() > LARGEST_IN_PLACE {
             return self.place(key, data);
         }
         let (parent, name) = split(key);
