@@ -315,7 +315,7 @@ def once(text, kind):
 MIDDLE = "1.000000059604644775390625"  # between 1 and the next float32
 TWICE = {
     "f4": [MIDDLE, f"{MIDDLE}001", "1.0000000596046448", "1.00000005960464477", "-1.0000000596046448",
-           "3.4028235677973362e38", "1.00000017881393432617187499", "7.006492321624085e-46"],
+           "3.4028235677973362e38", "8.3820735309e-29", "1.00000017881393432617187499", "7.006492321624085e-46"],
     "f2": ["1.00048828125", "1.0004882812500000001", "1.0014648437499999999999", "-1.0004882812500001"],
 }  # fmt: skip
 
@@ -342,10 +342,19 @@ def test_fill_values_are_rounded_once(texts):
         assert f'"fill_value": {text},'.encode() in array.store.get("zarr.json")
 
 
+def test_attributes_that_look_like_types_are_not_rounded():
+    store = {}
+    omnizarr.create_array(store, shape=(1,), dtype="f4", fill_value=7, attributes={"a": 0})
+    text = b'{"dtype": "f4", "shape": [], "fill_value": 0.10000000000000001}'
+    stored = store["zarr.json"].replace(b'"a": 0', b'"a": ' + text)
+    assert omnizarr.open_array({"zarr.json": stored}).attrs["a"]["fill_value"] == 0.1
+
+
 def test_other_fill_values_and_attributes_stay_as_they_are():
     text = b"""{"a": 1.0000000596046448, "data_type": "float64", "fill_value": 1.0000000596046448,
         "b": {"data_type": "float32", "fill_value": "1.0000000596046448", "c": [1.0000000596046448]},
-        "c": {"dtype": "<c8", "fill_value": [1.0000000596046448, 1e400]}, "d": {"fill_value": 0.12345678901234568},
+        "c": {"shape": [], "dtype": "<c8", "fill_value": [1.0000000596046448, 1e400]},
+        "d": {"fill_value": 0.12345678901234568},
         "e": {"data_type": "float32", "fill_value": 1e-999999999, "f": 1.00000000000000000001}}"""
     found, plain = parse(text), json.loads(text)
     assert np.float32(found["c"]["fill_value"][0]) == np.nextafter(np.float32(1), np.float32(2))

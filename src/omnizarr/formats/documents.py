@@ -353,10 +353,8 @@ def _rounded_once(found: Any, text: str) -> Any:
     return found
 
 
-# Shorter numbers are never so near to the middle of two numbers of a narrower type that it matters.
-_long_fills = re.compile(
-    r'"fill_value"\s*:\s*(\[[^\]{}"]*[0-9][0-9.]{15}|[-+]?[0-9.]{16,}(?:[eE][-+]?[0-9]+)?)'
-).finditer
+# Numbers of fewer digits are not so near to the middle of two numbers of a narrower type that it matters.
+_long_fills = re.compile(r'"fill_value"\s*:\s*(\[[^\]{}"]*[0-9][0-9.]{6}|[-+]?[0-9.]{7,}(?:[eE][-+]?[0-9]+)?)').finditer
 _FLOAT32: Final = struct.Struct("<f")
 _small_float = re.compile(r"float(?:16|8|6|4)|[<>=]f2").search
 _is_narrow = re.compile(r"(?:complex_)?b?float(?:4|6|8|16|32)(?:_.*)?|complex64|[<>=]?(?:f[24]|c8)").fullmatch
@@ -392,9 +390,10 @@ def _round_once(found: Any, written: Any) -> None:
             _round_once(value, text)
     elif isinstance(found, dict):
         for name, value in found.items():
-            _round_once(value, written[name])
+            if name != "attributes" and not name.endswith(".zattrs"):  # which are the user's
+                _round_once(value, written[name])
         named = found.get("data_type", found.get("dtype"))
-        if isinstance(named, str) and _is_narrow(named) and "fill_value" in found:
+        if isinstance(named, str) and _is_narrow(named) and "fill_value" in found and "shape" in found:
             fill, texts = found["fill_value"], written["fill_value"]
             if isinstance(fill, float):
                 found["fill_value"] = _to_odd(texts)

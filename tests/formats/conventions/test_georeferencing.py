@@ -155,6 +155,15 @@ def test_gdal_finds_the_place_that_spatial_says(tmp_path):
         ({**of_cf(), "grid_mapping_name": "drawn_by_hand"}, "PROJ does not know the grid mapping drawn_by_hand"),
         ({**of_cf(), "inverse_flattening": 150.0}, "another inverse_flattening|another semi_minor_axis"),
         ({"crs_wkt": "PROJCS[no"}, "PROJ cannot read it"),
+        ({"grid_mapping_name": "latitude_longitude", "geographic_crs_name": "unknown"}, "nothing of the shape"),
+        (
+            {
+                "grid_mapping_name": "latitude_longitude",
+                "geographic_crs_name": "NAD27",
+                "longitude_of_prime_meridian": 0.0,
+            },
+            "nothing of the shape",
+        ),
     ],
 )
 def test_what_proj_would_guess_is_lost(mapping, why):
@@ -203,6 +212,46 @@ def test_rotated_maps_are_lost_to_gdal_and_keep_geotransform_in_cf():
     root, done = converted(source(rotated, has_lines=False), "cf", strict=True)
     assert root["spatial_ref"].attrs["GeoTransform"] == "400.0 8.0 2.0 700.0 1.0 -9.0"
     assert sorted(root) == ["h", "spatial_ref"]
+
+
+@pytest.mark.parametrize("mapping", [None, {"grid_mapping_name": "latitude_longitude"}])
+def test_rotated_maps_without_a_new_grid_mapping_are_lost_to_cf(mapping):
+    rotated = {**SPATIAL, "spatial:transform": [8.0, 2.0, 400.0, 1.0, -9.0, 700.0]}
+    attributes = rotated if mapping is None else {**rotated, "grid_mapping": "crs"}
+    _, done = converted(source(attributes, mapping, has_lines=False), "cf")
+    assert [(loss.path, loss.what) for loss in done.losses] == [("h", "its place")]
+
+
+def test_packed_coordinates_are_unpacked():
+    store = source(URL)
+    root = omnizarr.open(store, mode="r+")
+    del root["x"]
+    said = {"scale_factor": 10.0, "add_offset": 500005.0, "units": "m"}
+    root.create_array("x", data=np.arange(5, dtype="i2"), dimension_names=["x"], attributes=said)
+    root, _ = converted(store, "geozarr")
+    assert root["h"].attrs["spatial:transform"] == list(TRANSFORM)
+
+
+def test_transform_of_nodes_is_that_of_the_places_of_elements():
+    attributes = {**CODE, "spatial:dimensions": ["y", "x"], "spatial:registration": "node"}
+    root, _ = converted(source(attributes), "geozarr")
+    a, b, _, d, e, _ = TRANSFORM
+    assert root["h"].attrs["spatial:transform"] == [a, b, X[0], d, e, Y[0]]
+    assert root["h"].attrs["spatial:bbox"] == [X[0], Y[-1], X[-1], Y[0]]
+
+
+def test_coordinates_in_metres_are_none_of_a_system_in_feet():
+    root, done = converted(source({"proj:code": "EPSG:2263"}), "geozarr")
+    assert "spatial:transform" not in root["h"].attrs
+    assert "'m'" in str(done.nodes)
+
+
+def test_coordinates_of_a_rotated_pole_are_no_latitudes():
+    said = {"grid_mapping_name": "rotated_latitude_longitude", "grid_north_pole_latitude": 39.25}
+    said |= {"grid_north_pole_longitude": -162.0, "earth_radius": 6371000.0}
+    attributes = {"proj:wkt2": pyproj.CRS.from_cf(said).to_wkt(), **SPATIAL}
+    root, _ = converted(source(attributes, has_lines=False), "cf")
+    assert (root["y"].attrs["standard_name"], root["x"].attrs["units"]) == ("grid_latitude", "degrees")
 
 
 def test_arrays_with_dimensions_of_several_lengths_cannot_share_coordinates():

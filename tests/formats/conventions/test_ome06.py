@@ -509,3 +509,30 @@ def test_plate_whose_wells_are_missing_is_shown_like_another_group(plate):
     del plate["B"]
     with pytest.raises(omnizarr.errors.NodeNotFoundError, match="no array right in the group"):
         plate.show()
+
+
+def _extra(image):
+    image["datasets"][0]["coordinateTransformations"][0]["extra"] = 1
+
+
+def _extra_of_system(image):
+    image["coordinateSystems"][0]["extra"] = 1
+
+
+def _output_elsewhere(image):
+    image["datasets"][1]["coordinateTransformations"][0]["output"]["name"] = "nowhere"
+
+
+def _input_elsewhere(image):
+    image["datasets"][1]["coordinateTransformations"][0]["input"]["path"] = image["datasets"][0]["path"]
+
+
+@pytest.mark.parametrize("change", [_extra, _extra_of_system, _output_elsewhere, _input_elsewhere])
+def test_members_that_another_version_does_not_carry_differ_and_are_lost(change):
+    one, other = in_files("0.6"), in_files("0.6")
+    said = copy.deepcopy(WRITTEN["0.6"]["ome"])
+    change(said["multiscales"][0])
+    omnizarr.open_group(other, mode="r+").attrs["ome"] = said
+    assert not omnizarr.diff(one, other).equal
+    assert omnizarr.digest(one).digest != omnizarr.digest(other).digest
+    assert omnizarr.convert(other, {}, ome_version="0.5").losses

@@ -29,6 +29,7 @@ CF: Final = "cf"
 GDAL: Final = "gdal"
 FORMS: Final = (GEOZARR, CF, GDAL)
 _TITLES: Final = {GEOZARR: "proj: and spatial:", CF: "a grid mapping of CF", GDAL: "GDAL"}
+_ROTATED: Final = "{} finds it in coordinates along y and x, and this map is rotated"
 _COORDINATE: Final = "georeference coordinate"
 _MADE: Final = "georeference"
 _ATTRIBUTES: Final = "/attributes"
@@ -222,26 +223,37 @@ def _as_geozarr(said: _Said, nodes: Nodes, place: Georeference, axes: Axes, tran
         return
     node: Any = nodes[said.path]
     shape = node.shape[axes.at[0]], node.shape[axes.at[1]]
+    registration = "pixel" if there is None else there.registration
+    if registration == "node":
+        transform = transform._replace(
+            c=transform.c + (transform.a + transform.b) / 2, f=transform.f + (transform.d + transform.e) / 2
+        )
     said.attributes |= {
         spatial.DIMENSIONS: list(axes.names),
         spatial.TRANSFORM: list(transform),
-        spatial.BBOX: list(transform.bounds(*shape)),
+        spatial.BBOX: list(transform.bounds(*shape, registration)),
     }
 
 
 def _as_gdal(said: _Said, nodes: Nodes, place: Georeference, axes: Axes, transform: Affine | None) -> None:
     if place.crs is not None and gdal.system_of(nodes[said.path]) is None:
         _add(said, projections.as_gdal(place.crs, _mapping(said.path, nodes)), gdal.CRS, place)
-    _add_coordinates(said, nodes, place, axes, transform, needs_them=True)
+    _add_coordinates(said, nodes, place, axes, transform)
 
 
 def _as_cf(said: _Said, nodes: Nodes, place: Georeference, axes: Axes, transform: Affine | None) -> None:
-    _add_coordinates(said, nodes, place, axes, transform, needs_them=transform is None or not transform.is_straight)
-    if place.crs is None or _mapping(said.path, nodes) is not None:
+    _add_coordinates(said, nodes, place, axes, transform)
+    is_rotated = transform is not None and not transform.is_straight
+    mapping = _mapping(said.path, nodes)
+    if place.crs is None or mapping is not None:
+        if is_rotated and georeference.GEOTRANSFORM not in (mapping or {}):
+            said.lose("its place", _ROTATED.format(_TITLES[CF]))
         return
     form = projections.as_mapping(place.crs)
     if not form.attributes:
         _add(said, form, cf.GRID_MAPPING, place)
+        if is_rotated:
+            said.lose("its place", _ROTATED.format(_TITLES[CF]))
         return
     group, _, own = said.path.rpartition("/")
     if not own:
@@ -250,6 +262,8 @@ def _as_cf(said: _Said, nodes: Nodes, place: Georeference, axes: Axes, transform
     attributes = dict(form.attributes)
     if transform is not None:
         attributes[georeference.GEOTRANSFORM] = " ".join(map(repr, map(float, transform.of_gdal())))
+    if is_rotated:
+        said.remarks.append("the map is rotated: GeoTransform alone says its place, which CF does not define")
     name, is_new = _free(nodes, group, attributes)
     said.remarks += form.remarks
     said.attributes[cf.GRID_MAPPING] = name
@@ -280,19 +294,14 @@ def _add(said: _Said, form: projections.Form, what: str, place: Georeference) ->
         said.lose(f"the coordinate reference system {place.crs.label}, as {what}", form.why)
 
 
-def _add_coordinates(
-    said: _Said, nodes: Nodes, place: Georeference, axes: Axes, transform: Affine | None, *, needs_them: bool
-) -> None:
+def _add_coordinates(said: _Said, nodes: Nodes, place: Georeference, axes: Axes, transform: Affine | None) -> None:
     """Add coordinates along y and x where there are none, as the transform gives them."""
     missing = [number for number, path in enumerate(axes.coordinates) if path is None]
     if not missing or transform is None:
         return
-    form = _TITLES[nodes.wishes[NAME]]
     if not transform.is_straight:
-        if needs_them and nodes.wishes[NAME] == GDAL:
-            said.lose("its place", f"{form} finds it in coordinates along y and x, and this map is rotated")
-        elif needs_them:
-            said.remarks.append("the map is rotated: GeoTransform alone says its place, which CF does not define")
+        if nodes.wishes[NAME] == GDAL:
+            said.lose("its place", _ROTATED.format(_TITLES[GDAL]))
         return
     group, _, own = said.path.rpartition("/")
     if not own:

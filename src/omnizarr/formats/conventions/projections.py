@@ -31,7 +31,10 @@ _SECOND: Final = re.compile(
 _WITHOUT: Final = "that takes the package pyproj, which is not installed"
 _RADIUS: Final = "earth_radius"
 _AXES: Final = ("semi_major_axis", "semi_minor_axis", "inverse_flattening")
-_ELLIPSOIDS: Final = ("reference_ellipsoid_name", "horizontal_datum_name", "geographic_crs_name")
+_ELLIPSOID: Final = "reference_ellipsoid_name"
+_ELLIPSOIDS: Final = (_ELLIPSOID, "horizontal_datum_name", "geographic_crs_name")
+_MERIDIANS: Final = ("longitude_of_prime_meridian", "prime_meridian_name")
+_UNNAMED: Final = frozenset({"", "unknown", "undefined"})
 _ZERO: Final = frozenset({"false_easting", "false_northing", "longitude_of_prime_meridian"})
 """Attributes that are 0 where they are missing, as CF says."""
 _NOT_OF_CF: Final = frozenset({"GeoTransform", "_FillValue", "_ARRAY_DIMENSIONS", "missing_value"})
@@ -119,8 +122,8 @@ def as_mapping(crs: Crs) -> Form:
     return Form({**named, **said}, remarks)
 
 
-def unit_of(crs: Crs | None) -> Literal["m", "degrees"] | None:
-    """Return the unit of both axes of a system; None if it is another one, or not known."""
+def unit_of(crs: Crs | None) -> Literal["m", "degrees", "other"] | None:
+    """Return the unit of both axes of a system; None if it is not known."""
     known = proj.systems_of_proj()
     given = None if crs is None else crs.code or crs.wkt or crs.projjson
     if given is None:
@@ -133,7 +136,7 @@ def unit_of(crs: Crs | None) -> Literal["m", "degrees"] | None:
         if _IN_DEGREES.fullmatch(code) or wkt.startswith("GEOG"):
             return "degrees"
         return "m" if _IN_METRES.fullmatch(code) else None
-    return "m" if names == {"metre"} else "degrees" if names == {"degree"} else None
+    return "m" if names == {"metre"} else "degrees" if names == {"degree"} else "other"
 
 
 def is_other_unit(units: object, crs: Crs | None) -> bool:
@@ -146,6 +149,8 @@ def is_other_unit(units: object, crs: Crs | None) -> bool:
         return False
     is_metres, is_degrees = units.lower() in _METRES, _DEGREES.fullmatch(units.lower()) is not None
     wanted = unit_of(crs)
+    if wanted == "other":
+        return True
     if wanted is None:
         return not (is_metres or is_degrees)
     return not (is_metres if wanted == "m" else is_degrees)
@@ -158,10 +163,12 @@ def of_axis(crs: Crs | None, axis: Literal["X", "Y"]) -> dict[str, str]:
     {'axis': 'Y', 'standard_name': 'latitude', 'units': 'degrees_north'}
     """
     unit = unit_of(crs)
+    wkt = ((crs.wkt if crs is not None else None) or "").lstrip().upper()
+    if unit == "degrees" and "DERIVINGCONVERSION" in wkt:  # a rotated pole
+        return {"axis": axis, "standard_name": f"grid_{'latitude' if axis == 'Y' else 'longitude'}", "units": "degrees"}
     if unit == "degrees":
         name, units = ("latitude", "degrees_north") if axis == "Y" else ("longitude", "degrees_east")
         return {"axis": axis, "standard_name": name, "units": units}
-    wkt = ((crs.wkt if crs is not None else None) or "").lstrip().upper()
     is_projected = unit == "m" or wkt.startswith("PROJ")
     name = {"standard_name": f"projection_{axis.lower()}_coordinate"} if is_projected else {}  # type: ignore[assignment]
     return {"axis": axis, **name, **({"units": "m"} if unit == "m" else {})}  # type: ignore[dict-item]
@@ -234,10 +241,12 @@ def _difference(said: Mapping[str, Any], made: Mapping[str, Any]) -> str:
 
 
 def _says_ellipsoid(said: Mapping[str, Any]) -> bool:
-    if _RADIUS in said or any(isinstance(said.get(name), str) for name in _ELLIPSOIDS):
-        return True
     major, *others = (name in said for name in _AXES)
-    return major and any(others)
+    if _RADIUS in said or (major and any(others)):
+        return True
+    # Beside a prime meridian, PROJ takes the ellipsoid of WGS 84 where it does not find that of a datum.
+    names = (_ELLIPSOID,) if any(name in said for name in _MERIDIANS) else _ELLIPSOIDS
+    return any(isinstance(text := said.get(name), str) and text.strip().lower() not in _UNNAMED for name in names)
 
 
 def _is_number(value: object) -> bool:

@@ -35,6 +35,7 @@ from omnizarr.nodes import detection, stored
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath
+from omnizarr.nodes.packing import Packing
 from omnizarr.stores import MemoryStore, verbs
 from omnizarr.stores.manifests.store import ManifestStore
 from omnizarr.tools.convert import files, journal
@@ -195,7 +196,9 @@ def _added(nodes: Nodes, walked: Iterable[Node]) -> Iterator[tuple[str, Found[Me
         values = None
         if isinstance(found.metadata, ArrayMetadata) and found.metadata.shape[0] <= _LONGEST_LINE:
             with suppress(ChunkError, CodecError, MetadataError, UnknownExtensionError):
-                values = np.asarray(Array(found.where, found.metadata)[...])
+                packing = Packing.of_array(found.metadata)
+                values, hidden = packing.decoded(np.asarray(Array(found.where, found.metadata)[...]))
+                values = None if hidden is not None and hidden.any() else values
         georeferencing.give(nodes, path, values)
     store = MemoryStore({})
     for made in georeferencing.additions(nodes):

@@ -8,7 +8,7 @@ Spec: https://ngff.openmicroscopy.org, versions 0.5 and 0.6 (RFC-5).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from omnizarr.formats.conventions.ome import systems
@@ -64,7 +64,9 @@ def to_06(image: Mapping[str, Any]) -> Changed:
     left = {name: value for name, value in image.items() if name not in ("axes", "datasets", STEPS)}
     remarks = ("the transformation of all levels becomes a part of those of each",) if above else ()
     system = {"name": INTRINSIC, "axes": list(axes)}
-    return Changed({**left, SYSTEMS: [system], "datasets": levels}, remarks)
+    holders = (image, *_objects(image.get("datasets")))
+    losses = _members_of_others(step for each in holders for step in _objects(each.get(STEPS)))
+    return Changed({**left, SYSTEMS: [system], "datasets": levels}, remarks, losses)
 
 
 def _joined(own: Any, above: Any, count: int) -> list[dict[str, Any]] | None:
@@ -116,7 +118,7 @@ def to_05(image: Mapping[str, Any]) -> Changed:
     levels = []
     named: list[str] = [] if name == INTRINSIC else [name]
     for level in _objects(image.get("datasets")):
-        found = systems.placement(len(axes), level, image)
+        found = systems.placement(len(axes), level, image) if len(_objects(level.get(STEPS))) == 1 else None
         if found is None:
             return Changed(None, losses=(("a level has a transformation that is no scale and no translation", ""),))
         steps = list(systems.flat(level.get(STEPS)))
@@ -134,11 +136,39 @@ def to_05(image: Mapping[str, Any]) -> Changed:
     left = {key: value for key, value in image.items() if key not in (SYSTEMS, "datasets", STEPS)}
     why = "OME-Zarr 0.5 has one coordinate system, that of the axes"
     losses = [(f"the coordinate system {other!r}", why) for other in systems.systems(image) if other != name]
+    losses += _not_carried(image, name)
     for step in _objects(image.get(STEPS)):
         ends = [systems.reference(step.get(member)).name for member in ("input", "output")]
         losses.append((f"the transformation from {ends[0]!r} to {ends[1]!r} ({systems.words(step)})", why))
     remarks = (f"names of transformations and systems are left out: {', '.join(named)}",) if named else ()
     return Changed({**left, "axes": list(axes), "datasets": levels}, remarks, tuple(losses))
+
+
+def _not_carried(image: Mapping[str, Any], intrinsic: str) -> list[tuple[str, str]]:
+    """Return what an image of 0.6 says that 0.5 cannot: members of others, and ends that are not those of levels."""
+    why = "OME-Zarr 0.5 has no place for it"
+    found = [
+        (f"member {each!r} of the coordinate system {intrinsic!r}", why)
+        for system in _objects(image.get(SYSTEMS))
+        if system.get("name") == intrinsic
+        for each in system
+        if each not in ("name", "axes")
+    ]
+    for level in _objects(image.get("datasets")):
+        for step in _objects(level.get(STEPS)):
+            ends = systems.reference(step.get("input")), systems.reference(step.get("output"))
+            if (ends[0].path, ends[1].name) != (level.get("path"), intrinsic):
+                found.append((f"what the transformation of level {level.get('path')!r} leads from and to", why))
+        for step in (*_objects(level.get(STEPS)), *systems.flat(level.get(STEPS))):
+            found += _members_of_others([step])
+    return list(dict.fromkeys(found))
+
+
+def _members_of_others(steps: Iterable[Mapping[str, Any]]) -> tuple[tuple[str, str], ...]:
+    """Return the members of transformations that no version defines, which are not carried."""
+    known = {"type", "name", "input", "output", "transformations"}
+    lost = (each for step in steps for each in step if each not in known and each != step.get("type"))
+    return tuple((f"member {each!r} of a transformation", "no version of OME-Zarr defines it") for each in lost)
 
 
 def _objects(value: Any) -> Sequence[Mapping[str, Any]]:
