@@ -231,6 +231,8 @@ def test_a_damaged_cache_is_fetched_again(web, tmp_path):
         ({"path": "c", "size": 5}, "no such option.*found size, expected path, max_bytes, max_age"),
         ({"path": "c", "max_age": -1}, "not an age"),
         ({"path": "c", "max_bytes": -1}, "no bytes"),
+        ("", "a cache needs a directory"),
+        ("s3://bucket/cache", "a directory on a local disk"),
     ],
 )
 def test_wrong_options_are_refused(cache, match, tmp_path, monkeypatch):
@@ -243,3 +245,8 @@ def test_a_directory_that_cannot_be_made_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="the directory of the cache cannot be made"):
         Loader({"x": np.arange(3)}, cache=tmp_path / "file")
+
+
+def test_a_directory_of_a_user_who_is_not_there_is_refused():
+    with pytest.raises(StoreError, match="the directory of the cache cannot be made"):
+        Loader({"x": np.arange(3)}, cache="~nobody-of-this-name/cache")

@@ -756,3 +756,16 @@ def test_little_memory_for_shards_on_a_server_is_kept_to(on_server):
         assert (batch["x"] == values[batch["i"]]).all()
     assert loader.stats.reads == 128
     assert loader.stats.most_nbytes <= 6000
+
+
+def test_samples_without_elements_are_given():
+    array = omnizarr.create_array({}, shape=(10, 0), chunks=(2, 1), dtype="f4")
+    assert [batch["x"].shape for batch in Loader({"x": array}, batch=4)] == [(4, 0), (4, 0), (2, 0)]
+
+
+def test_transform_that_names_samples_differently_is_an_error():
+    def transform(sample):
+        return sample if sample["x"] < 3 else {"y": sample["x"]}
+
+    with pytest.raises(ValueTypeError, match="samples with different names"):
+        list(Loader({"x": np.arange(8)}, batch=8, transform=transform))

@@ -16,8 +16,9 @@ from omnizarr.nodes.array import Array
 from omnizarr.nodes.lazy import tree
 from omnizarr.nodes.lazy.deferred import Deferred
 from omnizarr.nodes.lazy.view import LazyArray
-from omnizarr.stores import Store
+from omnizarr.stores import Store, urls
 from omnizarr.stores.local.memory import MemoryStore
+from omnizarr.stores.redaction import redact
 from omnizarr.stores.wrap.cached import CacheStore
 from omnizarr.stores.wrap.wrappers import WrapperStore
 
@@ -46,11 +47,15 @@ class Caches:
                 "a cache has no such option", found=", ".join(map(str, unknown)), expected=", ".join(_OPTIONS)
             )
         self._place = given.get("path")
-        if isinstance(self._place, str | os.PathLike):
-            self._place = Path(self._place).expanduser().absolute()
+        if isinstance(self._place, str | os.PathLike) and os.fspath(self._place):
+            if urls.scheme_of(str(self._place)) is not None:
+                raise SettingError(
+                    "a cache needs a directory on a local disk", found=redact(str(self._place)), expected="a path"
+                )
             try:
+                self._place = Path(self._place).expanduser().absolute()
                 self._place.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
+            except (OSError, RuntimeError) as error:  # RuntimeError: "~" of nobody
                 raise StoreError(
                     "the directory of the cache cannot be made",
                     store=str(self._place),

@@ -836,6 +836,14 @@ def _each(
             raise
     if not found:
         return dict(arrays)
+    for sample, index in zip(found, indexes.tolist(), strict=True):
+        if sample.keys() != found[0].keys():
+            raise ValueTypeError(
+                "the transform has made samples with different names",
+                found=f"{', '.join(map(str, sample))} of sample {index}",
+                expected=f"{', '.join(map(str, found[0]))}, as of sample {int(indexes[0])}",
+                remedy="give all of them the same names",
+            )
     return {name: _stacked(name, [np.asarray(each[name]) for each in found], indexes) for name in found[0]}
 
 

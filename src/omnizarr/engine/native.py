@@ -479,7 +479,10 @@ def place_samples(
     dtype = out.dtype
     if dtype.hasobject or dtype.kind == "T" or not hasattr(native, "place_samples") or engines.is_refused():
         return False
-    native.place_samples(_as_buffer(out), [_as_buffer(chunk) for chunk in chunks], places, size, axes)
+    try:
+        native.place_samples(_as_buffer(out), [_as_buffer(chunk) for chunk in chunks], places, size, axes)
+    except NotImplementedError:
+        return False
     return True
 
 

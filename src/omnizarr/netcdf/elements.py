@@ -15,22 +15,24 @@ from omnizarr.errors import ValueTypeError
 from omnizarr.model.datatypes.optional import VALID, VALUE, is_optional
 from omnizarr.netcdf import types
 from omnizarr.netcdf.types import AnyType, UserType
+from omnizarr.support import warned
 
 AnyArray: TypeAlias = NDArray[Any]
 Conversion: TypeAlias = Callable[[AnyArray], AnyArray]
 
 
-def decoder(dtype: np.dtype[Any], nc_type: AnyType, fill: Any = None) -> Conversion | None:
+def decoder(dtype: np.dtype[Any], nc_type: AnyType, fill: Any = None, *, warns: bool = True) -> Conversion | None:
     """Return a function that converts an array's values to netCDF's, of the type's dtype; None if they are the same.
 
-    `fill` stands where elements of a dtype for missing ones are missing.
+    Missing elements of a dtype that has them become `fill`. If there are others of that value, there is a warning,
+    unless `warns` is False.
 
     >>> text = decoder(np.dtype("S4"), types.STRING)
     >>> text(np.array([b"ab", b""], "S4"))
     array(['ab', ''], dtype=object)
     """
     if is_optional(dtype):
-        return _filler(decoder(dtype[VALUE], nc_type), nc_type, fill)
+        return _filler(decoder(dtype[VALUE], nc_type), nc_type, fill, warns=warns)
     if isinstance(nc_type, UserType):
         if dtype == nc_type.dtype:
             return None
@@ -71,13 +73,29 @@ def encoder(dtype: np.dtype[Any], nc_type: AnyType, fill: Any = None, *, truncat
     return None if dtype == nc_type.dtype else lambda values: values.astype(dtype)
 
 
-def _filler(inner: Conversion | None, nc_type: AnyType, fill: Any) -> Conversion:
+def equals(values: Any, value: Any) -> Any:
+    """Return which of some elements are a value; NaN is NaN.
+
+    >>> equals(np.array([1, np.nan]), np.float64("nan"))
+    array([False,  True])
+    """
+    if isinstance(value, float | np.floating) and np.isnan(value):
+        return np.isnan(values) if not isinstance(values, str) else False
+    return values == value
+
+
+def _filler(inner: Conversion | None, nc_type: AnyType, fill: Any, *, warns: bool) -> Conversion:
     def decode(found: AnyArray) -> AnyArray:
         if is_optional(found.dtype):
             given, missing = found[VALUE], ~found[VALID]
         else:  # a masked array
             given, missing = np.ma.getdata(found), np.ma.getmaskarray(found)
         values = np.array(given if inner is None else inner(given), nc_type.dtype)
+        if warns and np.any(equals(values, fill) & ~missing):
+            warned.warn(
+                f"elements of the value {fill!r}, which is the _FillValue, look as if they were missing: "
+                "omnizarr.open_array tells them apart"
+            )
         values[missing] = fill
         return values
 

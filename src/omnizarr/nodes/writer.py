@@ -176,9 +176,8 @@ class ArrayWriter:
 
     @property
     def nbytes_waiting(self) -> int:
-        """Bytes in memory that wait to be stored."""
-        with self.lock:
-            return self._used()
+        """Bytes in memory that wait to be stored. This does not wait for a thread that stores some of them."""
+        return self._used()
 
     @property
     def stats(self) -> WriterStats:
@@ -551,7 +550,8 @@ class ArrayWriter:
         unsaved.wait(self)
 
     def _used(self) -> int:
-        return self._bytes + (0 if self._tail is None else self._tail.nbytes)
+        tail = self._tail  # once: another thread may store it
+        return self._bytes + (0 if tail is None else tail.nbytes)
 
     def _make_room(self, need: int) -> None:
         """Store chunks until there is room: complete ones first, of the others those that were written longest ago."""

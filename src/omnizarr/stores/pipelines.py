@@ -210,6 +210,8 @@ def _base(store: Any) -> str | None:
     where = verbs.folder(store, "")
     if where is None or urls.scheme_of(where) is None:
         return None if where is None else _url(where)
+    if "|" in where:
+        return None  # it would be read as another segment
     server = getattr(store, "server", None)
     return where if server is None else f"s3+{server}/{where.removeprefix('s3://')}"
 
@@ -459,7 +461,7 @@ def _json(place: _Pipeline, here: _Here | None, segment: Segment) -> _Here:
         name = part.replace("~1", "/").replace("~0", "~")
         try:
             value = value[int(name) if _digits(name) else len(value)] if isinstance(value, list) else value[name]
-        except (LookupError, TypeError):
+        except (LookupError, TypeError, ValueError):  # ValueError: more digits than Python converts
             near = suggestions.near_names(name, list(value), most=1) if isinstance(value, dict) else ()
             raise StoreError(
                 "there is no such value in the document",

@@ -81,3 +81,13 @@ def test_variables_of_the_library_are_masked_arrays():
         assert (variable[0], variable[1] is np.ma.masked) == (5, True)
         variable[:2] = masked(None, 8)
     assert omnizarr.open_array(place, path="a")[...].tolist() == [None, 8, 6]
+
+
+def test_elements_that_look_as_if_they_were_missing_are_said_when_they_are_read(tmp_path):
+    root = omnizarr.create_group(tmp_path / "x.zarr")
+    values = np.ma.array(np.array([255, 254, 1], "u1"), mask=[0, 0, 1])
+    root.create_array("a", data=values, dtype="optional[uint8]", dimension_names=["x"])
+    with netcdf.Dataset(tmp_path / "x.zarr") as dataset:
+        with pytest.warns(UserWarning, match="look as if they were missing"):
+            assert dataset["a"][:].tolist() == [None, 254, None]
+        assert dataset["a"][1:].tolist() == [254, None]

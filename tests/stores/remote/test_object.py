@@ -14,6 +14,7 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
+import omnizarr
 from omnizarr.errors import (
     ConflictError,
     InvalidKeyError,
@@ -226,6 +227,14 @@ def test_names_at_a_place_are_asked_for_one_by_one_if_the_server_refuses_to_list
         assert verbs.has_any(store, "a/", [".zarray", "zarr.json"])
         assert not verbs.has_any(store, "b/", [".zarray", "zarr.json"])
     assert len(refusals) == 1
+
+
+def test_arrays_are_created_in_a_bucket_with_more_keys_than_may_be_listed():
+    store = ObjectStore(stores.MemoryStore(), max_keys=100)
+    for number in range(300):
+        store.set(f"k{number}", b"")
+    omnizarr.create_array(store, shape=(4,), dtype="i4")[:] = 1
+    assert omnizarr.open_array(store)[:].tolist() == [1, 1, 1, 1]
 
 
 def test_first_array_in_an_object_store_imports_no_event_loop_and_no_metadata_of_packages():

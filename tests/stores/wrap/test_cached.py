@@ -15,6 +15,7 @@ import omnizarr
 from omnizarr.errors import ConflictError, SettingError, StoreError
 from omnizarr.stores import CacheStore, LocalStore, MemoryStore, WrapperStore, verbs
 from omnizarr.stores.base import Parts, Stamped, answers, parts_of
+from omnizarr.stores.wrap import cache_backends
 from tests.fakes import FaultyStore
 from tests.stores.contract import StoreContract, in_threads
 
@@ -510,6 +511,34 @@ def test_pinned_reader_gives_one_version():
     below.delete("a")
     assert verbs.pinned(store, "a")(None) is None
     assert verbs.pinned(CacheStore(MemoryStore()), "a") is None
+
+
+def test_entries_of_a_clock_that_was_set_back_mean_nothing(tmp_path, monkeypatch):
+    now = [2_000_000_000.0]
+    monkeypatch.setattr(cache_backends.StoreBackend, "clock", lambda _: now[0])
+    below = LocalStore(tmp_path / "data")
+    below.set("a", b"old")
+    for max_age in ("once", 60):
+        assert CacheStore(below, tmp_path / "cache", max_age=max_age).get("a") == b"old"
+    below.set("a", b"new")
+    now[0] -= 100_000_000
+    for max_age in ("once", 60):
+        assert CacheStore(below, tmp_path / "cache", max_age=max_age).get("a") == b"new"
+
+
+@pytest.mark.parametrize("change", ["set", "read whole"])
+def test_parts_are_not_kept_longer_than_the_value_they_are_of(change, tmp_path):
+    below = StampedParts(LocalStore(tmp_path / "data"))
+    below.set("a", b"old-old-old")
+    store = CacheStore(below, tmp_path / "cache", max_age=3600, cache_set_data=False, max_bytes=4)
+    assert store.get("a", (0, 3)) == b"old"
+    if change == "set":
+        store.set("a", b"new-new-new")
+    else:
+        below.set("a", b"new-new-new")
+        assert store.get("a") == b"new-new-new"
+    assert CacheStore(below, tmp_path / "cache", max_age=3600).get("a", (0, 3)) == b"new"
+    assert store.get("a", (0, 3)) == b"new"
 
 
 def test_stale_answers_of_the_store_are_no_older_than_the_store_gives_them():

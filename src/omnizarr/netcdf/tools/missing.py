@@ -83,8 +83,8 @@ def _attribute(header: VariableHeader, fill: Any) -> Attribute:
 def _spare(header: VariableHeader, array: Array) -> tuple[Any, str]:
     """Return another fill value, if the header's is the value of an element, and why there is none."""
     dtype, said = header.type.dtype, header.attributes[_FILL_VALUE].value[0]
-    left = [said, *(each for each in _candidates(dtype) if not _equal(each, said))]
-    decode = elements.decoder(array.dtype, header.type, said)
+    left = [said, *(each for each in _candidates(dtype) if not elements.equals(each, said))]
+    decode = elements.decoder(array.dtype, header.type, said, warns=False)
     seen: set[Any] = set()
     is_small = dtype.kind in "iu" and dtype.itemsize <= _FEW_BYTES
     for region in _regions(array):
@@ -93,7 +93,7 @@ def _spare(header: VariableHeader, array: Array) -> tuple[Any, str]:
         values = (found if decode is None else decode(found))[valid]
         if is_small:
             seen.update(np.unique(values).tolist())
-        left = [each for each in left if not np.any(_equal(values, each))]
+        left = [each for each in left if not np.any(elements.equals(values, each))]
         if not left and not is_small:
             break
     if is_small and not left:
@@ -105,7 +105,7 @@ def _spare(header: VariableHeader, array: Array) -> tuple[Any, str]:
             None,
             f"elements have {tried}, so that no _FillValue can mean them: convert it to Zarr v3, which needs none",
         )
-    return (None, "") if _equal(left[0], said) else (left[0], "")
+    return (None, "") if elements.equals(left[0], said) else (left[0], "")
 
 
 def _candidates(dtype: np.dtype[Any]) -> Sequence[Any]:
@@ -116,13 +116,6 @@ def _candidates(dtype: np.dtype[Any]) -> Sequence[Any]:
         largest = np.finfo(dtype).max
         return tuple(map(dtype.type, (np.nan, -largest, largest, -np.inf, np.inf)))
     return _TEXTS
-
-
-def _equal(values: Any, value: Any) -> Any:
-    is_nan = isinstance(value, np.floating) and np.isnan(value)
-    if is_nan:
-        return np.isnan(values) if not isinstance(values, str) else False
-    return values == value
 
 
 def _regions(array: Array) -> Iterator[tuple[slice, ...]]:

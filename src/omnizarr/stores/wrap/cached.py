@@ -166,9 +166,9 @@ class CacheStore(WrapperStore):
         state = self._state
         if entry.checked <= state.changed_at(key):
             return False
+        # If a clock was set back, entries are of the future, and mean nothing.
         if self.max_age == "once":
-            return entry.checked >= state.since
-        # If a clock was set back, ages are negative and mean nothing.
+            return state.since <= entry.checked <= state.backend.clock()
         return 0 <= state.backend.clock() - entry.checked < self.max_age
 
     def _true(self, key: str, entry: Entry | None, most: int | None = None) -> Entry:
@@ -201,6 +201,7 @@ class CacheStore(WrapperStore):
         state = self._state
         state.misses += 1
         stamp = None if found.value is None else state.backend.usable(found.stamp)
+        state.backend.drop((key, _VERSION))  # parts may be of an older version than this value
         if stamp is not None or self.max_age:
             state.backend.put((key, None), Entry(_settled(found.value), stamp, asked))
         return Entry(found.value, found.stamp, asked)
@@ -493,7 +494,8 @@ class _State:
         with threads.lock((id(self), "changed")):
             is_alone = since is None or since == self.changed_at(key)
             now = self._later(hash(key) % _SLOTS)
-        self.backend.drop((key, None))
+        for part in (None, _VERSION):
+            self.backend.drop((key, part))
         return now if is_alone else None
 
     def change_all(self) -> None:
