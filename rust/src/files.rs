@@ -60,8 +60,8 @@ use crate::store::{Change, Patch, Stamp, Store, Value};
 pub use beneath::open;
 pub use locks::forget_after_fork;
 
-/// Larger values are written to a temporary file also if nobody should look for them yet, which costs them little: who
-/// opened the array when it was longer, or another program after this one was killed, would find a part of one.
+/// Larger values are written to a temporary file also before readers look for them, which costs them little: a reader that
+/// opened the array when it was longer, or a program that runs after this one was killed, would find a part of one.
 const LARGEST_IN_PLACE: usize = 1 << 16;
 
 /// How the names of our own files begin; no segment of a key may.

@@ -55,7 +55,7 @@ class Caches:
             try:
                 self._place = Path(self._place).expanduser().absolute()
                 self._place.mkdir(parents=True, exist_ok=True)
-            except (OSError, RuntimeError) as error:  # RuntimeError: "~" of nobody
+            except (OSError, RuntimeError) as error:  # RuntimeError: "~" of an unknown user
                 raise StoreError(
                     "the directory of the cache cannot be made",
                     store=str(self._place),
