@@ -27,6 +27,7 @@ from omnizarr.model import (
     grids,
     thawed,
 )
+from omnizarr.model.datatypes.fixed_point import FixedPoint
 from omnizarr.model.datatypes.optional import NAME, NAMES
 from omnizarr.model.datatypes.structs import named_from_json
 from omnizarr.nodes import chunking, wording
@@ -256,9 +257,12 @@ def engine_name(array: Any) -> str | None:
 def type_name(metadata: ArrayMetadata) -> str:
     """Return the data type as one word: NumPy's name if it has one, otherwise the document's."""
     try:
-        dtype = datatypes.bind(metadata.data_type, metadata.byte_order).dtype
+        data_type = datatypes.bind(metadata.data_type, metadata.byte_order)
     except OmnizarrError:
         return metadata.data_type.name
+    dtype = data_type.dtype
+    if isinstance(data_type.scalars, FixedPoint):
+        return data_type.scalars.words
     if metadata.data_type.name in NAMES:
         inner = replace(metadata, data_type=named_from_json(metadata.data_type.configuration))
         return f"{NAME}[{type_name(inner)}]"

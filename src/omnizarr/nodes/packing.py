@@ -24,6 +24,8 @@ from omnizarr.errors import OmnizarrError
 from omnizarr.formats.conventions import display, fill_values
 from omnizarr.formats.reader import is_list
 from omnizarr.model import JSON, ArrayMetadata, datatypes, dimensions
+from omnizarr.model.datatypes.fixed_point import NAME as FIXED_POINT
+from omnizarr.model.datatypes.fixed_point import FixedPoint
 from omnizarr.settings import config
 from omnizarr.stores import pool
 
@@ -107,6 +109,14 @@ class Marks(NamedTuple):
 
         missing, *others = self
         return Marks(tuple(map(view, missing)), *map(view, others))
+
+
+def own_scale(array: ArrayMetadata | None) -> dict[str, float]:
+    """Return the ``scale_factor`` that a data type states, with that of the attributes: of fixed-point numbers only."""
+    if array is None or array.data_type.name != FIXED_POINT:
+        return {}
+    factor = Packing.of_array(array).scale_factor
+    return {} if factor is None else {"scale_factor": float(factor)}
 
 
 def goes_in_blocks(data: NDArray[Any]) -> bool:
@@ -230,6 +240,10 @@ class Packing:
         except OmnizarrError:
             return cls(dtype=np.dtype("V1"))
         dtype, fill = data_type.dtype, None
+        if isinstance(data_type.scalars, FixedPoint):  # its own scale, below that of the attributes
+            found = cls.of_json(array.attributes, dtype)
+            outer = np.float64(1) if found.scale_factor is None else found.scale_factor
+            return replace(found, scale_factor=outer * data_type.scalars.step)
         if dtype.kind in "iuf" and fills and isinstance(array.fill_value, int | float | str):
             with suppress(OmnizarrError):
                 fill = data_type.fill_from_json(array.fill_value)

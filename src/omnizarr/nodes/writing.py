@@ -18,6 +18,7 @@ from omnizarr.errors import ShapeError, ValueTypeError
 from omnizarr.formats.conventions import fill_values
 from omnizarr.indexing import Plan
 from omnizarr.model import ArrayMetadata
+from omnizarr.model.datatypes.fixed_point import NAME as FIXED_POINT
 from omnizarr.model.datatypes.optional import VALID, VALUE, Optional
 from omnizarr.nodes.packing import Packing
 
@@ -154,12 +155,20 @@ def _converted(value: Any, dtype: np.dtype[Any], shape: tuple[int, ...], data_ty
         value = np.asarray(as_numpy(value))
     if dtype.kind == "T":
         return _text(value, dtype)
+    if data_type == FIXED_POINT and not _holds_integers(np.asarray(value)):
+        raise TypeError("fixed-point numbers are written as stored integers: multiply by 2**fractional_bits first")
     if dtype.kind != "O":
         # A value with a data type is cast, like `astype`; one without becomes an element of the array's type.
         is_typed = isinstance(value, np.ndarray | np.generic)
         return np.asarray(value).astype(dtype, copy=False) if is_typed else np.asarray(value, dtype)
     objects = _objects(value, shape, is_ragged=data_type == _RAGGED)
     return _byte_strings(objects) if data_type in _BYTES else objects
+
+
+def _holds_integers(array: AnyArray) -> bool:
+    if array.dtype == object:
+        return all(isinstance(each, int | np.integer) and not isinstance(each, bool) for each in array.flat)
+    return array.dtype.kind in "iu" or not array.size
 
 
 def optional_elements(value: Any, data_type: DataType, shape: tuple[int, ...]) -> AnyArray:

@@ -32,6 +32,7 @@ from omnizarr.nodes.group import Group
 from omnizarr.nodes.lazy import view
 from omnizarr.nodes.lazy.store import LazyStore
 from omnizarr.nodes.lazy.view import LazyArray
+from omnizarr.nodes.packing import own_scale
 from omnizarr.nodes.walk import walk
 from omnizarr.stores import Store, kinds
 from omnizarr.stores.urls import scheme_of
@@ -520,7 +521,7 @@ def _variable(array: Array, dims: list[str], *, masks: bool | None) -> Variable:
         if _FILL_VALUE in attributes and _FILL_VALUE not in typed:
             meant = fill_values.decode(attributes[_FILL_VALUE], array.dtype)
             attributes[_FILL_VALUE] = attributes[_FILL_VALUE] if meant is None else meant
-    attributes |= typed
+    attributes |= typed | own_scale(array.metadata)
     store = array.store
     if isinstance(store, LazyStore):
         wrapped: _LazyArray | _ZarrArray = _LazyArray(store.view_of(array.path.strip("/")))

@@ -17,6 +17,8 @@ import numpy as np
 from omnizarr.errors import MetadataError, MissingDependencyError, UnknownDataTypeError
 from omnizarr.model import JSON, Named
 from omnizarr.model.datatypes.data_type import AnyDType, ByteOrder, DataType, Scalars
+from omnizarr.model.datatypes.fixed_point import NAME as FIXED_POINT
+from omnizarr.model.datatypes.fixed_point import bind_fixed_point
 from omnizarr.model.datatypes.numeric import Bool, Complex, Float, Integer
 from omnizarr.model.datatypes.objects import Objects, Ragged
 from omnizarr.model.datatypes.optional import NAMES as OPTIONAL
@@ -132,6 +134,14 @@ def _bind(named: Named, byte_order: ByteOrder, depth: int = 0) -> DataType:
         _check_members(configuration, ("name", "configuration"))
         scalars = bind_optional(named, byte_order, functools.partial(_bind, depth=depth + 1), depth)
     elif name in TYPES:
+        if name == FIXED_POINT and depth:  # what shows values would silently show integers there
+            raise UnknownDataTypeError(
+                "fixed-point numbers are not read within other types",
+                pointer="/data_type",
+                found=name,
+                expected="a type of integers or floats",
+                remedy="store them in an array of their own",
+            )
         members, make = TYPES[name]
         _check_members(configuration, members)
         scalars = make(configuration, byte_order)
@@ -294,6 +304,10 @@ def _time(kind: str) -> Make:
     return make
 
 
+def _fixed_point(configuration: Mapping[str, JSON], byte_order: ByteOrder) -> Scalars:
+    return bind_fixed_point(configuration, byte_order, bind)
+
+
 def _objects(configuration: Mapping[str, JSON], byte_order: ByteOrder) -> Scalars:
     return Objects(np.dtype(object))
 
@@ -328,6 +342,7 @@ TYPES: Mapping[str, tuple[tuple[str, ...] | None, Make]] = {
     "bytes": ((), _bytes),
     "variable_length_bytes": ((), _bytes),
     **{name: (("unit", "scale_factor"), _time(kind)) for name, kind in KINDS.items()},
+    FIXED_POINT: (("base_data_type", "fractional_bits", "integer_bits"), _fixed_point),
     "omnizarr.vlen_array": (("data_type",), _ragged),
     "omnizarr.object": (None, _objects),  # Its configuration is the object codec.
 }

@@ -23,6 +23,7 @@ from omnizarr.formats import conventions, dialect_named
 from omnizarr.formats.conventions import Nodes
 from omnizarr.model import JSON, ArrayMetadata, Metadata, Named, datatypes, thawed
 from omnizarr.model.datatypes import DataType
+from omnizarr.model.datatypes.fixed_point import FixedPoint
 from omnizarr.model.datatypes.optional import NAME as OPTIONAL
 from omnizarr.model.datatypes.optional import Optional
 from omnizarr.nodes import detection
@@ -332,6 +333,8 @@ def name_of(data_type: DataType) -> str:
     """Return the same for a data type that is bound."""
     if isinstance(data_type.scalars, Optional):
         return f"{OPTIONAL}[{name_of(data_type.scalars.inner)}]"
+    if isinstance(data_type.scalars, FixedPoint):
+        return data_type.scalars.words
     if data_type.is_fixed_size:
         return _of_dtype(data_type.dtype)
     return _spelled(_PLAIN.get(data_type.named.name, data_type.named.name), data_type.named.configuration)

@@ -24,6 +24,7 @@ from omnizarr.formats.spelling import same
 from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Metadata, Named, datatypes
 from omnizarr.model.datatypes import DataType
 from omnizarr.model.datatypes.data_type import bytes_of
+from omnizarr.model.datatypes.fixed_point import FixedPoint
 from omnizarr.model.datatypes.optional import VALID, VALUE, Optional
 from omnizarr.model.datatypes.registry import SMALL_COMPLEX, SMALL_FLOATS, SMALL_INTEGERS
 from omnizarr.model.datatypes.strings import UTF32_BYTES
@@ -129,6 +130,9 @@ def _others(
         yield Nearest(Named("float32"), "cast", "<")
     elif name in SMALL_COMPLEX:
         yield Nearest(Named("complex64"), "cast", "<")
+    elif isinstance(data_type.scalars, FixedPoint):
+        for order in orders:
+            yield Nearest(data_type.scalars.base.named, "same", order)
     elif name in SMALL_INTEGERS:
         yield Nearest(Named("uint8" if name.startswith("u") else "int8"), "cast", "<")
     if source.data_type.configuration.get("object_codec") in _OF_VALUES:
@@ -173,6 +177,9 @@ def _explain(source: ArrayMetadata, data_type: DataType, nearest: Nearest, accou
             order = ", as they are stored" if data_type.dtype.names is not None else order
             kept = f"{nearest.data_type.name}, the {data_type.dtype.itemsize} bytes of each element{order}"
             account.lose(pointer, f"what elements mean ({name})", f"{account.title} has no such type", kept)
+        case _ if isinstance(data_type.scalars, FixedPoint) and nearest.data_type is not source.data_type:
+            what = f"that elements are fixed-point numbers, {data_type.scalars.step!r} times their integers"
+            account.lose(pointer, what, f"{account.title} has no such type", f"{nearest.data_type.name}, the integers")
         case _ if (
             nearest.data_type.name == "struct"
             and same(nearest.data_type, with_lists(_with_one_order(source.data_type)))
