@@ -246,6 +246,15 @@ def test_coordinates_in_metres_are_none_of_a_system_in_feet():
     assert "'m'" in str(done.nodes)
 
 
+@pytest.mark.parametrize("convention", ["geozarr", "gdal"])
+def test_false_easting_in_the_unit_of_coordinates_is_not_taken_for_metres(convention):
+    """CF conventions, appendix F: it has the unit of the coordinate variable."""
+    said = {**of_cf(), "false_easting": 500.0}
+    root, done = converted(source({"grid_mapping": "crs"}, said, units="km"), convention)
+    assert ["'km'" in loss.why for loss in done.losses] == [True]
+    assert not {"proj:wkt2", "_CRS"} & set(root["h"].attrs)
+
+
 def test_coordinates_of_a_rotated_pole_are_no_latitudes():
     said = {"grid_mapping_name": "rotated_latitude_longitude", "grid_north_pole_latitude": 39.25}
     said |= {"grid_north_pole_longitude": -162.0, "earth_radius": 6371000.0}

@@ -18,7 +18,9 @@ import numpy as np
 from omnizarr.formats.conventions import gdal, georeference, presentation, projections
 from omnizarr.formats.conventions.contract import Carried, Convention, Fault, Nodes
 from omnizarr.formats.conventions.georeference import Georeference
+from omnizarr.formats.conventions.projections import Form
 from omnizarr.formats.conventions.registered import cf, proj, records, spatial
+from omnizarr.formats.conventions.registered.proj import Crs
 from omnizarr.formats.conventions.registered.spatial import Affine
 from omnizarr.model import JSON, ArrayMetadata, Loss, Metadata, dimensions
 
@@ -209,12 +211,26 @@ def _mapping(path: str, nodes: Nodes) -> Mapping[str, Any] | None:
     return georeference.grid_mapping(path, node, nodes) if isinstance(node, ArrayMetadata) else None
 
 
+def _why_not_in_metres(crs: Crs, mapping: Mapping[str, Any] | None, nodes: Nodes, axes: Axes) -> str:
+    """Return why attributes of CF cannot be taken for metres: the false easting is in the unit of the coordinates."""
+    is_text = crs.code is not None or crs.wkt is not None or crs.projjson is not None
+    if is_text or not any((mapping or {}).get(name) for name in ("false_easting", "false_northing")):
+        return ""
+    for path in axes.coordinates:
+        units = None if path is None else nodes[path].attributes.get("units")
+        if isinstance(units, str) and projections.is_other_unit(units, None):
+            return f"its false easting and northing are in the unit of the coordinates, {units!r}"
+    return ""
+
+
 # -- what is written ---------------------------------------------------------------------------------------------------
 
 
 def _as_geozarr(said: _Said, nodes: Nodes, place: Georeference, axes: Axes, transform: Affine | None, why: str) -> None:
     if place.crs is not None and proj.said_of(said.path, nodes) is None:
-        _add(said, projections.as_proj(place.crs, _mapping(said.path, nodes)), "proj:", place)
+        mapping = _mapping(said.path, nodes)
+        why_not = _why_not_in_metres(place.crs, mapping, nodes, axes)
+        _add(said, Form({}, (), why_not) if why_not else projections.as_proj(place.crs, mapping), "proj:", place)
     there = spatial.placement_of(said.path, nodes)
     if there is not None and (there.transform is not None or there.bbox is not None):
         return
@@ -237,7 +253,9 @@ def _as_geozarr(said: _Said, nodes: Nodes, place: Georeference, axes: Axes, tran
 
 def _as_gdal(said: _Said, nodes: Nodes, place: Georeference, axes: Axes, transform: Affine | None) -> None:
     if place.crs is not None and gdal.system_of(nodes[said.path]) is None:
-        _add(said, projections.as_gdal(place.crs, _mapping(said.path, nodes)), gdal.CRS, place)
+        mapping = _mapping(said.path, nodes)
+        why_not = _why_not_in_metres(place.crs, mapping, nodes, axes)
+        _add(said, Form({}, (), why_not) if why_not else projections.as_gdal(place.crs, mapping), gdal.CRS, place)
     _add_coordinates(said, nodes, place, axes, transform)
 
 
@@ -286,7 +304,7 @@ def _free(nodes: Nodes, group: str, attributes: dict[str, JSON]) -> tuple[str, b
     return name, True
 
 
-def _add(said: _Said, form: projections.Form, what: str, place: Georeference) -> None:
+def _add(said: _Said, form: Form, what: str, place: Georeference) -> None:
     """Add the attributes of a form, or account for what it cannot say."""
     said.attributes |= form.attributes
     said.remarks += form.remarks
