@@ -8,8 +8,10 @@ Spec: Zarr v3 core, "Codecs", "Determination of encoded representations".
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -47,6 +49,7 @@ from omnizarr.errors import (
     UnknownCodecError,
 )
 from omnizarr.model import Named
+from omnizarr.model.datatypes.json_values import NAME as JSON_VALUES
 
 _SPEC = 'Zarr v3, "Codecs"'
 _OF_OPTIONAL = {
@@ -54,6 +57,8 @@ _OF_OPTIONAL = {
     *("transpose", "reshape", "singleton_dim", "zarrs.squeeze"),
 }
 """Codecs that take elements that may be missing: those that only move elements, and the one that stores them."""
+_OF_JSON = (_OF_OPTIONAL - {"optional", "zarrs.optional"}) | {"vlen-utf8"}
+"""The same for JSON values."""
 _WORD_DTYPES: dict[int, np.dtype[Any]] = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8")}
 
 Compute: TypeAlias = Callable[..., Any]
@@ -274,7 +279,7 @@ class Chain:
     def empty(self) -> AnyArray:
         """Return a new chunk that contains only the fill value."""
         array = np.empty(self.spec.shape, dtype=self.spec.dtype)
-        array[...] = fill_of(self.spec)
+        set_fill(array, self.spec)
         return array
 
     def is_empty(self, array: AnyArray) -> bool:
@@ -288,7 +293,7 @@ class Chain:
                 "the chunk is not stored",
                 remedy=Remedy("open with {missing} to read it as the fill value", missing="fill"),
             )
-        out[...] = fill_of(self.spec)
+        set_fill(out, self.spec)
 
     def _decode_tail(self, data: Buffer, compressors: int) -> AnyArray:
         """Undo the first compressors, up to this number."""
@@ -443,6 +448,16 @@ def _bind_one(named: Named, here: ArraySpec | BytesSpec, position: int) -> Codec
                 remedy=Remedy("leave out {serializer}, or make it the codec optional", serializer=...),
                 spec="zarr-extensions, optional",
             )
+        if isinstance(here, ArraySpec) and here.data_type.named.name == JSON_VALUES and named.name not in _OF_JSON:
+            raise CodecError(
+                "the codec cannot store JSON values",
+                codec=named.name,
+                pointer=f"/codecs/{position}",
+                found=f"{named.name} for the data type {JSON_VALUES}",
+                expected="the codec vlen-utf8",
+                remedy=Remedy("leave out {serializer}, or make it the codec vlen-utf8", serializer=...),
+                spec="zarr-extensions, json",
+            )
         codec: Codec = entry.bind(named.configuration, here)
     except OmnizarrError as error:
         if error.pointer is not None and not error.pointer.startswith(pointer):
@@ -465,10 +480,26 @@ def fill_of(spec: ArraySpec) -> Any:
     return box
 
 
+def set_fill(out: AnyArray, spec: ArraySpec) -> None:
+    """Set elements to the fill value. Each gets a list or an object of its own, which its receiver may change."""
+    out[...] = fill_of(spec)
+    if isinstance(spec.fill_value, list | dict):
+        for place in np.ndindex(out.shape):
+            out[place] = deepcopy(spec.fill_value)
+
+
 def _is_same(item: object, fill: object) -> bool:
     if isinstance(item, np.ndarray) or isinstance(fill, np.ndarray):
         return np.array_equal(item, fill)  # type: ignore[arg-type]
-    return type(item) is type(fill) and item == fill
+    if type(item) is not type(fill):
+        return False
+    if isinstance(item, list | tuple) and isinstance(fill, list | tuple):
+        return len(item) == len(fill) and all(map(_is_same, item, fill))
+    if isinstance(item, dict) and isinstance(fill, dict):
+        return item.keys() == fill.keys() and all(_is_same(each, fill[name]) for name, each in item.items())
+    if isinstance(item, float) and isinstance(fill, float) and item == fill == 0:
+        return math.copysign(1, item) == math.copysign(1, fill)
+    return item == fill
 
 
 def holds_only(array: AnyArray, spec: ArraySpec) -> bool:

@@ -7,6 +7,8 @@ Format: the number of items, then for each item its size in bytes and its bytes,
 little-endian and have 32 bits. Agrees with numcodecs. In memory text is a ``StringDType``, bytes and arrays are
 objects. Fixed-width text and bytes are accepted as well, because zarr-python 3.0 wrote them.
 
+``vlen-utf8`` also stores the proposed data type ``json``: its items are JSON texts.
+
 Spec: zarr-extensions, "vlen-utf8", "vlen-bytes".
 """
 
@@ -21,11 +23,12 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from omnizarr.codecs.configuration import AnyDType, Fields
-from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, Configuration
+from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer, BytesSpec, Configuration
 from omnizarr.codecs.elements import row_of
 from omnizarr.codecs.record import A2B, MOST, Name, Record, plain
-from omnizarr.codecs.streams import ObjectCodec
+from omnizarr.codecs.streams import ObjectCodec, parsed, variable
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError
+from omnizarr.model.datatypes import json_values
 from omnizarr.settings import engines
 
 _PREFIX: Final = 4
@@ -49,6 +52,11 @@ class Vlen(ObjectCodec):
     empty: Any
     """What is stored for None."""
     decoded: ArraySpec
+
+    @property
+    def encoded(self) -> BytesSpec:
+        """Bytes of any size, or of any that can be parsed."""
+        return parsed(self.decoded) if isinstance(self.items, _Values) else variable(self.decoded)
 
     def encode(self, array: AnyArray) -> Buffer:
         """Return count, sizes and items."""
@@ -160,9 +168,29 @@ class _Arrays:
         return row
 
 
+@dataclass(frozen=True, slots=True)
+class _Values:
+    """JSON values as text."""
+
+    def encode(self, row: AnyArray) -> Buffer:
+        return _join([json_values.dumps(item) for item in row.tolist()])
+
+    def decode(self, data: Buffer, count: int) -> Any:
+        row = np.empty(count, object)
+        for number, item in enumerate(_split(data, count)):
+            try:
+                row[number] = json_values.loads(bytes(item))
+            except ValueError as error:
+                raise ChunkError(f"an element is not JSON: {error}", found=f"element {number} of the chunk",
+                                 expected="a JSON value") from error  # fmt: skip
+        return row
+
+
 def bind_utf8(configuration: Configuration, decoded: ArraySpec) -> Vlen:
     """Return the codec of text."""
     Fields(configuration, (), 'zarr-extensions, "vlen-utf8"')
+    if decoded.data_type.named.name == json_values.NAME:
+        return Vlen(_Values(), None, decoded)
     _check_kind(decoded, "TOU", "string")
     return Vlen(_Strings(is_text=True), "", decoded)
 

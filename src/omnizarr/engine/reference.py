@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from omnizarr.codecs.chain import Chain, fill_of, memory_of
+from omnizarr.codecs.chain import Chain, memory_of, set_fill
 from omnizarr.codecs.contract import AnyArray, Buffer, Span
 from omnizarr.codecs.streams import TOO_LOW
 from omnizarr.engine import cache
@@ -129,7 +129,7 @@ def write_masked(
     def change(old: Buffer | None) -> Buffer | None:
         elements = np.empty(values.shape, binding.spec.dtype)
         if old is None:
-            elements[...] = fill_of(binding.spec)
+            set_fill(elements, binding.spec)
         else:
             (chain.filling or chain).decode_part(old, box, elements)
         elements[mask] = values[mask]

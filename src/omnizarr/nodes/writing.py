@@ -19,6 +19,8 @@ from omnizarr.formats.conventions import fill_values
 from omnizarr.indexing import Plan
 from omnizarr.model import ArrayMetadata
 from omnizarr.model.datatypes.fixed_point import NAME as FIXED_POINT
+from omnizarr.model.datatypes.json_values import NAME as JSON_VALUES
+from omnizarr.model.datatypes.json_values import plain
 from omnizarr.model.datatypes.optional import VALID, VALUE, Optional
 from omnizarr.nodes.packing import Packing
 
@@ -162,6 +164,8 @@ def _converted(value: Any, dtype: np.dtype[Any], shape: tuple[int, ...], data_ty
         is_typed = isinstance(value, np.ndarray | np.generic)
         return np.asarray(value).astype(dtype, copy=False) if is_typed else np.asarray(value, dtype)
     objects = _objects(value, shape, is_ragged=data_type == _RAGGED)
+    if data_type == JSON_VALUES:
+        return _json_values(objects)
     return _byte_strings(objects) if data_type in _BYTES else objects
 
 
@@ -251,6 +255,14 @@ def _byte_strings(array: AnyArray) -> AnyArray:
             raise TypeError(f"{item!r:.50} is not bytes")
         found.flat[number] = None if item is None else bytes(item)
     return found
+
+
+def _json_values(array: AnyArray) -> AnyArray:
+    """Return copies of JSON values. Raises TypeError or ValueError for what JSON does not have."""
+    found = np.empty(array.size, object)
+    for number, item in enumerate(array.flat):
+        found[number] = plain(item)
+    return found.reshape(array.shape)
 
 
 def _objects(value: Any, shape: tuple[int, ...], *, is_ragged: bool) -> AnyArray:

@@ -113,7 +113,7 @@ def test_elements_are_the_stored_integers(serializer, stored):
     ],
 )
 def test_within_other_types_they_are_refused(outer):
-    with pytest.raises(errors.UnknownDataTypeError, match="within other types"):
+    with pytest.raises(errors.UnknownDataTypeError, match="within others"):
         bound(outer)
 
 

@@ -19,6 +19,8 @@ from omnizarr.model import JSON, Named
 from omnizarr.model.datatypes.data_type import AnyDType, ByteOrder, DataType, Scalars
 from omnizarr.model.datatypes.fixed_point import NAME as FIXED_POINT
 from omnizarr.model.datatypes.fixed_point import bind_fixed_point
+from omnizarr.model.datatypes.json_values import NAME as JSON_VALUES
+from omnizarr.model.datatypes.json_values import JsonValues
 from omnizarr.model.datatypes.numeric import Bool, Complex, Float, Integer
 from omnizarr.model.datatypes.objects import Objects, Ragged
 from omnizarr.model.datatypes.optional import NAMES as OPTIONAL
@@ -134,13 +136,14 @@ def _bind(named: Named, byte_order: ByteOrder, depth: int = 0) -> DataType:
         _check_members(configuration, ("name", "configuration"))
         scalars = bind_optional(named, byte_order, functools.partial(_bind, depth=depth + 1), depth)
     elif name in TYPES:
-        if name == FIXED_POINT and depth:  # what shows values would silently show integers there
+        # What shows values would silently show integers there, and the text of json has it for whole arrays only.
+        if name in (FIXED_POINT, JSON_VALUES) and depth:
             raise UnknownDataTypeError(
-                "fixed-point numbers are not read within other types",
+                "the data type is not read within others",
                 pointer="/data_type",
                 found=name,
-                expected="a type of integers or floats",
-                remedy="store them in an array of their own",
+                expected="a type of numbers or text",
+                remedy="store its elements in an array of their own",
             )
         members, make = TYPES[name]
         _check_members(configuration, members)
@@ -308,6 +311,10 @@ def _fixed_point(configuration: Mapping[str, JSON], byte_order: ByteOrder) -> Sc
     return bind_fixed_point(configuration, byte_order, bind)
 
 
+def _json_values(configuration: Mapping[str, JSON], byte_order: ByteOrder) -> Scalars:
+    return JsonValues(np.dtype(object))
+
+
 def _objects(configuration: Mapping[str, JSON], byte_order: ByteOrder) -> Scalars:
     return Objects(np.dtype(object))
 
@@ -343,6 +350,7 @@ TYPES: Mapping[str, tuple[tuple[str, ...] | None, Make]] = {
     "variable_length_bytes": ((), _bytes),
     **{name: (("unit", "scale_factor"), _time(kind)) for name, kind in KINDS.items()},
     FIXED_POINT: (("base_data_type", "fractional_bits", "integer_bits"), _fixed_point),
+    JSON_VALUES: ((), _json_values),
     "omnizarr.vlen_array": (("data_type",), _ragged),
     "omnizarr.object": (None, _objects),  # Its configuration is the object codec.
 }
