@@ -602,7 +602,8 @@ def _attributes(node: Node) -> dict[str, Any] | None:
 
     def collect(each: Node, below: list[dict[str, Any] | None]) -> dict[str, Any] | None:
         if isinstance(each, Leaf):
-            own = packing.own_scale(getattr(each.source, "_metadata", None))
+            is_closed = isinstance(each.source, Deferred)  # its attributes are known, with such a scale
+            own = {} if is_closed else packing.own_scale(getattr(each.source, "_metadata", None))
             return {**getattr(each.source, "attrs", {}), **own}
         if isinstance(each, Converted) and not isinstance(each.step, Cast) and below[0] is not None:
             return {name: value for name, value in below[0].items() if name not in packing.ATTRIBUTES}
