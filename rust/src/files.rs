@@ -13,7 +13,6 @@
 //!     takes four: create, write, close, rename. The last is a fourth to a third of it for 16 KiB, the price of values
 //!     that are whole or not there at all. Files without a name (`O_TMPFILE`) that are linked into place save some of
 //!     that where the key is new, and cost more than they save where it is not.
-//!
 //!     Chunks beyond the end of an array that is becoming longer are seen when the array has its new shape, and until then
 //!     may be there in part. They are written under their own name, without a temporary file: this halves the time that 2 KiB
 //!     take. If there is something under that name, if the value is large, or if what is written must be on the disk, it
