@@ -139,7 +139,7 @@ def _at_once(use: Callable[[str, int], Any], folder: str) -> list[str]:
         begin.wait()
         try:
             results.append(use(folder, number))
-        except Exception:  # noqa: BLE001
+        except Exception:  # noqa: BLE001 - reported
             failures.append(traceback.format_exc(limit=-3))
 
     threads = [threading.Thread(target=run, args=(number,), daemon=True) for number in range(THREADS)]
@@ -161,7 +161,7 @@ def _in_fork(work: Callable[[], list[str]]) -> list[str]:
     if child == 0:
         try:
             answer = work()
-        except BaseException:  # noqa: BLE001
+        except BaseException:  # noqa: BLE001 - reported by the parent
             answer = [traceback.format_exc()]
         os.write(outgoing, json.dumps(answer).encode()[:60000])
         os._exit(0)

@@ -249,4 +249,4 @@ def test_a_directory_that_cannot_be_made_is_refused(tmp_path):
 
 def test_a_directory_of_a_user_who_is_not_there_is_refused():
     with pytest.raises(StoreError, match="the directory of the cache cannot be made"):
-        Loader({"x": np.arange(3)}, cache="~nobody-of-this-name/cache")
+        Loader({"x": np.arange(3)}, cache="~unknown-user/cache")

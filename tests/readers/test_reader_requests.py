@@ -153,7 +153,7 @@ def test_an_old_index_between_the_chunks_is_two_rounds(server):
 
 
 def test_pages_of_tiff_that_lie_together_are_few_requests(server, tmp_path):
-    tifffile = pytest.importorskip("tifffile")
+    tifffile = pytest.importorskip("tifffile", reason="tifffile is not installed")
     with tifffile.TiffWriter(tmp_path / "x.tif") as file:
         for number in range(3000):
             file.write(np.full((8, 9), number, "u2"), contiguous=False, photometric="minisblack", metadata=None)
@@ -166,7 +166,7 @@ def test_pages_of_tiff_that_lie_together_are_few_requests(server, tmp_path):
 
 
 def test_pages_of_tiff_at_equal_distances_are_fetched_side_by_side(server, tmp_path):
-    tifffile = pytest.importorskip("tifffile")
+    tifffile = pytest.importorskip("tifffile", reason="tifffile is not installed")
     with tifffile.TiffWriter(tmp_path / "x.tif") as file:
         for number in range(40):
             file.write(np.full((400, 512), number, "u2"), contiguous=False, photometric="minisblack", metadata=None)
@@ -189,7 +189,7 @@ def rounds(monkeypatch):
 
 def pages_of(path, heights, **how):
     """Write pages of noise that cannot be compressed, so that their sizes follow the heights."""
-    tifffile = pytest.importorskip("tifffile")
+    tifffile = pytest.importorskip("tifffile", reason="tifffile is not installed")
     random = np.random.default_rng(0)
     levels = how.pop("levels", 0)
     with tifffile.TiffWriter(path) as file:
@@ -234,7 +234,7 @@ def test_levels_of_tiff_pages_are_fetched_together(server, tmp_path, rounds):
 def test_bytes_ahead_that_nothing_needs_become_few(server, tmp_path, rounds, monkeypatch, is_small):
     """Pages of compressed data lie apart, so what follows a directory is of no use, unless the file is small."""
     monkeypatch.setattr("omnizarr.readers.hdf5.source._SMALL", (1 << 24) * is_small)
-    tifffile = pytest.importorskip("tifffile")
+    tifffile = pytest.importorskip("tifffile", reason="tifffile is not installed")
     random = np.random.default_rng(0)
     with tifffile.TiffWriter(tmp_path / "x.tif") as file:
         for number in range(30):

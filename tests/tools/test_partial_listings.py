@@ -377,7 +377,7 @@ def test_a_pyramid_that_cannot_begin_leaves_nothing():
 @pytest.fixture
 def tiff(tmp_path):
     """Yield an image in tiles as a store, which tifffile makes on demand, and its elements."""
-    tifffile = pytest.importorskip("tifffile")
+    tifffile = pytest.importorskip("tifffile", reason="tifffile is not installed")
     pytest.importorskip("zarr", minversion="3")
     values = np.random.default_rng(5).integers(1, 200, (70, 90), "u1")
     tifffile.imwrite(tmp_path / "a.tif", values, tile=(32, 32))

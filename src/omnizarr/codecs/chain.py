@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -52,13 +52,28 @@ from omnizarr.model import Named
 from omnizarr.model.datatypes.json_values import NAME as JSON_VALUES
 
 _SPEC = 'Zarr v3, "Codecs"'
-_OF_OPTIONAL = {
-    *("optional", "zarrs.optional", "sharding_indexed"),
-    *("transpose", "reshape", "singleton_dim", "zarrs.squeeze"),
+_MOVERS = frozenset({"sharding_indexed", "transpose", "reshape", "singleton_dim", "zarrs.squeeze"})
+"""Codecs that move elements, whatever these are."""
+
+
+class _Stored(NamedTuple):
+    """How elements of a type are stored that most codecs cannot store: the message if it is done otherwise."""
+
+    by: frozenset[str]
+    values: str
+    codec: str
+    details: str = ""
+
+
+_STORED = {
+    "optional": _Stored(
+        _MOVERS | {"optional", "zarrs.optional"},
+        "values that may be missing",
+        "optional",
+        ", with the codecs of masks and of values in its configuration",
+    ),
+    JSON_VALUES: _Stored(_MOVERS | {"vlen-utf8"}, "JSON values", "vlen-utf8"),
 }
-"""Codecs that take elements that may be missing: those that only move elements, and the one that stores them."""
-_OF_JSON = (_OF_OPTIONAL - {"optional", "zarrs.optional"}) | {"vlen-utf8"}
-"""The same for JSON values."""
 _WORD_DTYPES: dict[int, np.dtype[Any]] = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8")}
 
 Compute: TypeAlias = Callable[..., Any]
@@ -438,26 +453,20 @@ def _bind_one(named: Named, here: ArraySpec | BytesSpec, position: int) -> Codec
                 expected="array to array codecs, then one array to bytes codec, then bytes to bytes codecs",
                 spec=_SPEC,
             )
-        if isinstance(here, ArraySpec) and here.data_type.is_optional and named.name not in _OF_OPTIONAL:
-            raise CodecError(
-                "the codec cannot store values that may be missing",
-                codec=named.name,
-                pointer=f"/codecs/{position}",
-                found=f"{named.name} for the data type {here.data_type.named.name}",
-                expected="the codec optional, with the codecs of masks and of values in its configuration",
-                remedy=Remedy("leave out {serializer}, or make it the codec optional", serializer=...),
-                spec="zarr-extensions, optional",
-            )
-        if isinstance(here, ArraySpec) and here.data_type.named.name == JSON_VALUES and named.name not in _OF_JSON:
-            raise CodecError(
-                "the codec cannot store JSON values",
-                codec=named.name,
-                pointer=f"/codecs/{position}",
-                found=f"{named.name} for the data type {JSON_VALUES}",
-                expected="the codec vlen-utf8",
-                remedy=Remedy("leave out {serializer}, or make it the codec vlen-utf8", serializer=...),
-                spec="zarr-extensions, json",
-            )
+        if isinstance(here, ArraySpec):
+            name = here.data_type.named.name
+            known_as = "optional" if here.data_type.is_optional else name
+            stored = _STORED.get(known_as)
+            if stored is not None and named.name not in stored.by:
+                raise CodecError(
+                    f"the codec cannot store {stored.values}",
+                    codec=named.name,
+                    pointer=f"/codecs/{position}",
+                    found=f"{named.name} for the data type {name}",
+                    expected=f"the codec {stored.codec}{stored.details}",
+                    remedy=Remedy(f"leave out {{serializer}}, or make it the codec {stored.codec}", serializer=...),
+                    spec=f"zarr-extensions, {known_as}",
+                )
         codec: Codec = entry.bind(named.configuration, here)
     except OmnizarrError as error:
         if error.pointer is not None and not error.pointer.startswith(pointer):

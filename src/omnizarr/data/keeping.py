@@ -44,8 +44,8 @@ _AT_FIRST: Final = 2**10
 _AT_FIRST_FAR: Final = 2**14
 """The same if the first step can read what others need, which saves more than it takes."""
 _MOST_STEPS: Final = 1024
-_RUN: Final = 16
-"""Steps that are looked at together."""
+RUN: Final = 16
+"""Steps whose samples are computed, and which are looked at, together."""
 _MOST_TOGETHER: Final = 2**28
 """Bytes that a step reads for later ones."""
 _SOON: Final = 4
@@ -334,7 +334,7 @@ class Planner:
 
     def _run(self) -> list[Batch]:
         """Return the batches of the next steps of one epoch: one at first, which should not wait."""
-        most = _RUN if self._count else 1
+        most = RUN if self._count else 1
         found: list[Batch] = []
         while len(found) < most:
             batch, self._seen = self._seen or next(self._batches, None), None

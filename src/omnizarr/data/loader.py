@@ -17,7 +17,7 @@ import numpy as np
 from omnizarr import engine
 from omnizarr.data import batches, caching, orders
 from omnizarr.data.assembly import Assembler, explain
-from omnizarr.data.keeping import Batch, Planner, Step, StoppedError
+from omnizarr.data.keeping import RUN, Batch, Planner, Step, StoppedError
 from omnizarr.data.permutations import key_of
 from omnizarr.data.sources import Field, fields_of
 from omnizarr.errors import SettingError, ShapeError, ValueTypeError
@@ -43,8 +43,6 @@ _INDEX_SHARE: Final = 16
 """The part of the memory for chunks that indexes of shards may take,"""
 _MOST_INDEXES: Final = 2**26
 """at most so many bytes."""
-_RUN: Final = 16
-"""Steps whose samples are computed together."""
 _VERSION: Final = 1
 
 
@@ -395,7 +393,7 @@ class Loader:
             if not steps:
                 return
             while step < steps:
-                last = min(step + (_RUN if step else 1), steps)
+                last = min(step + (RUN if step else 1), steps)
                 samples = self._samples_of(epoch, step, last)
                 for at in range(step, last):
                     first = (at - step) * self._batch
