@@ -18,6 +18,7 @@ def main() -> int:
     file = Path(".pytest_cache/v/cache/lastfailed")
     failed = list(json.loads(file.read_text())) if file.exists() else []
     if not 0 < len(failed) <= MOST:
+        print(f"{len(failed)} tests are recorded as failed: only 1 to {MOST} run again", file=sys.stderr)
         return 1
     if code := pytest.main(["-p", "no:cacheprovider", "--timeout", "600", *failed]):
         return int(code)

@@ -1,7 +1,10 @@
 """Settings that hold for every test."""
 
 import os
+import shutil
 import signal
+import tempfile
+from pathlib import Path
 from zlib import crc32
 
 import pytest
@@ -45,6 +48,12 @@ def pytest_configure(config):
 
         config.failures_db.sock.close()
         config.failures_db = pytest_rerunfailures.StatusDB()
+
+
+def pytest_report_header(config):
+    """Say how much room there is: tests on a full disk fail by the thousand, and pytest cannot write why."""
+    where = Path(config.option.basetemp or tempfile.gettempdir())
+    return f"free space: {shutil.disk_usage(where.absolute().parent).free / 1e9:.1f} GB for {where}"
 
 
 def pytest_collection_modifyitems(items):
