@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from omnizarr import engine, indexing
 from omnizarr.aio import transfer
+from omnizarr.aio.indexers import AsyncIndexed
 from omnizarr.aio.nodes import reading, writing
 from omnizarr.aio.opening import opened
 from omnizarr.aio.writer import AsyncArrayWriter
@@ -18,12 +19,10 @@ from omnizarr.api import opening
 from omnizarr.engine import budget
 from omnizarr.errors import ReadOnlyError
 from omnizarr.formats import dialect_named
-from omnizarr.indexing import Plan
-from omnizarr.model.grids import Grid
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.array_properties import ArrayProperties, State
 from omnizarr.nodes.config import ArrayConfig
-from omnizarr.nodes.indexers import AnyArray, ArrayIndex, Fields, Index, points
+from omnizarr.nodes.indexers import AnyArray, ArrayIndex, Fields, Index, Planner
 from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.out import Out
 from omnizarr.nodes.reading import pair_of, prepare_many
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
-_Planner = Callable[[Any, Grid], Plan]
 
 
 def _awaited(
@@ -53,7 +51,7 @@ def _awaited(
     return cast("Callable[Concatenate[AsyncArray, P], Coroutine[Any, Any, T]]", awaiting)
 
 
-class AsyncArray(ArrayProperties):
+class AsyncArray(ArrayProperties, AsyncIndexed):
     """An array in a store, read and written by coroutines.
 
     You get asynchronous arrays from `omnizarr.aio.open_array`, `omnizarr.aio.create_array` and asynchronous
@@ -142,7 +140,7 @@ class AsyncArray(ArrayProperties):
                 array._bind()  # noqa: SLF001
 
     async def _get(
-        self, planner: _Planner, selection: Any, out: Out | None, fields: Fields, concurrency: int | None = None
+        self, planner: Planner, selection: Any, out: Out | None, fields: Fields, concurrency: int | None = None
     ) -> Any:
         await self._bind()
         if not (self._state.bound and engine.is_remote(self._state.bound.binding)):
@@ -169,25 +167,10 @@ class AsyncArray(ArrayProperties):
     get_mask_selection = _awaited(Array.get_mask_selection)
     get_block_selection = _awaited(Array.get_block_selection)
 
-    @property
-    def oindex(self) -> AsyncIndexer:
-        """Orthogonal selections: ``await array.oindex.getitem(([0, 2], slice(None), mask))``."""
-        return AsyncIndexer(self, indexing.orthogonal)
-
-    @property
-    def vindex(self) -> AsyncIndexer:
-        """Selections by coordinates or by a mask: ``await array.vindex.getitem(([0, 2], [1, 1]))``."""
-        return AsyncIndexer(self, points)
-
-    @property
-    def blocks(self) -> AsyncIndexer:
-        """Selections of whole chunks: ``await array.blocks.getitem((0, slice(1, None)))``."""
-        return AsyncIndexer(self, indexing.block)
-
     # -- writing ------------------------------------------------------------------
 
     async def _set(
-        self, planner: _Planner, selection: Any, value: Any, fields: Fields, concurrency: int | None = None
+        self, planner: Planner, selection: Any, value: Any, fields: Fields, concurrency: int | None = None
     ) -> None:
         array = self.array
         if array.read_only:
@@ -314,30 +297,6 @@ class AsyncArray(ArrayProperties):
 
     def __hash__(self) -> int:
         return hash((AsyncArray, self.array))
-
-
-class AsyncIndexer:
-    """Another kind of selection: ``await array.oindex.getitem(...)``."""
-
-    __slots__ = ("_array", "_planner")
-
-    def __init__(self, array: AsyncArray, planner: _Planner) -> None:
-        self._array = array
-        self._planner = planner
-
-    @overload
-    async def getitem(self, selection: ArrayIndex) -> AnyArray: ...
-    @overload
-    async def getitem(self, selection: Index) -> Any: ...
-    async def getitem(self, selection: Any) -> Any:
-        """Return the selected elements."""
-        fields, selection = indexing.pop_fields(selection)
-        return await self._array._get(self._planner, selection, None, fields)  # noqa: SLF001 - a part of AsyncArray
-
-    async def setitem(self, selection: Index, value: ArrayLike) -> None:
-        """Store elements."""
-        fields, selection = indexing.pop_fields(selection)
-        await self._array._set(self._planner, selection, value, fields)  # noqa: SLF001 - a part of AsyncArray
 
 
 async def read_many(

@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 
 import numpy as np
 
-from omnizarr import indexing
+from omnizarr.aio.indexers import AsyncIndexed
 from omnizarr.aio.nodes import writing
-from omnizarr.indexing import Plan
-from omnizarr.model.grids import Grid
-from omnizarr.nodes.indexers import AnyArray, ArrayIndex, Fields, Index, points
+from omnizarr.nodes.indexers import AnyArray, ArrayIndex, Fields, Index, Planner
 from omnizarr.nodes.resizing import AppendedShape
 from omnizarr.nodes.writer import ArrayWriter, WriterStats
 
@@ -28,7 +26,7 @@ _SMALL: Final = 128 * 1024
 """Bytes up to which a block is copied in the loop, because passing it to a thread takes as long."""
 
 
-class AsyncArrayWriter:
+class AsyncArrayWriter(AsyncIndexed):
     """Gathers small writes to an array, and stores each chunk (with shards: each shard) once.
 
     You get one from `AsyncArray.writer`. It does the same as `omnizarr.nodes.writer.ArrayWriter`, and can lose the
@@ -100,26 +98,17 @@ class AsyncArrayWriter:
         """Return the selected elements, with what was written and is not stored yet."""
         return await self._run(self.writer.__getitem__, selection)
 
-    @property
-    def oindex(self) -> AsyncWriterIndexer:
-        """Selections that one list or mask per dimension makes: ``await writer.oindex.setitem(([0, 2], 1), 5)``."""
-        return AsyncWriterIndexer(self, indexing.orthogonal)
-
-    @property
-    def vindex(self) -> AsyncWriterIndexer:
-        """Selections of single elements, by coordinates or a mask."""
-        return AsyncWriterIndexer(self, points)
-
-    @property
-    def blocks(self) -> AsyncWriterIndexer:
-        """Selections of whole chunks."""
-        return AsyncWriterIndexer(self, indexing.block)
+    async def _get(self, planner: Planner, selection: Any, out: None, fields: Fields) -> Any:
+        return await self._run(self.writer._get, planner, selection, out, fields)  # noqa: SLF001 - its other half
 
     # -- writing -------------------------------------------------------------------
 
     async def setitem(self, selection: Index, value: ArrayLike) -> None:
         """Write elements, like ``writer[selection] = value``. They wait in memory, and raise errors at once."""
         await self._run(self.writer.__setitem__, selection, value)
+
+    async def _set(self, planner: Planner, selection: Any, value: ArrayLike, fields: Fields) -> None:
+        await self._run(self.writer._set, planner, selection, value, fields)  # noqa: SLF001 - its other half
 
     async def append(self, data: ArrayLike, axis: int = 0) -> AppendedShape:
         """Add elements at the end of a dimension. They wait in memory. See `omnizarr.nodes.writer.ArrayWriter.append`.
@@ -158,29 +147,3 @@ class AsyncArrayWriter:
 
     def __repr__(self) -> str:
         return repr(self.writer).replace("<ArrayWriter", "<AsyncArrayWriter", 1)
-
-
-class AsyncWriterIndexer:
-    """Another kind of selection: ``await writer.oindex.getitem(...)``."""
-
-    __slots__ = ("_planner", "_writer")
-
-    def __init__(self, writer: AsyncArrayWriter, planner: Callable[[Any, Grid], Plan]) -> None:
-        self._writer = writer
-        self._planner = planner
-
-    async def getitem(self, selection: Any) -> Any:
-        """Return the selected elements."""
-        fields, selection = self._parts(selection)
-        return await self._run(self._writer.writer._get, selection, None, fields)  # noqa: SLF001 - its other half
-
-    async def setitem(self, selection: Any, value: ArrayLike) -> None:
-        """Write elements."""
-        fields, selection = self._parts(selection)
-        await self._run(self._writer.writer._set, selection, value, fields)  # noqa: SLF001 - its other half
-
-    def _parts(self, selection: Any) -> tuple[Fields, Any]:
-        return indexing.pop_fields(selection)
-
-    async def _run(self, function: Callable[..., Any], *args: Any) -> Any:
-        return await self._writer._run(function, self._planner, *args)  # noqa: SLF001 - a part of AsyncArrayWriter

@@ -30,7 +30,7 @@ from omnizarr.nodes.attributes import Attrs, to_json
 from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.consolidated import Snapshot
 from omnizarr.nodes.gone import Gone
-from omnizarr.nodes.indexers import AnyArray, ArrayIndex, AsType, Fields, Index, Indexer, fields_dtype, points
+from omnizarr.nodes.indexers import AnyArray, ArrayIndex, AsType, Fields, Index, Indexed, fields_dtype
 from omnizarr.nodes.late import contents, habits, info, info_card, info_html, showing, writer
 from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.node import Node
@@ -53,7 +53,7 @@ else:
     view = Lazy("omnizarr.nodes.lazy.view")
 
 
-class Array(Node, ArrayProperties):
+class Array(Node, ArrayProperties, Indexed):
     """An array in a store, read and written by selections.
 
     You get arrays from `omnizarr.open_array`, `omnizarr.create_array` and groups. Threads can share an array.
@@ -440,49 +440,6 @@ class Array(Node, ArrayProperties):
                [6, 7]])
         """
         return self._get(indexing.block, selection, out, fields, concurrency)  # type: ignore[no-any-return]
-
-    @property
-    def oindex(self) -> Indexer:
-        """Orthogonal selections, for reading and writing: ``array.oindex[[0, 2], :, mask]``.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import omnizarr
-        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
-        >>> array.oindex[[0, 2], [1, 3]]
-        array([[ 1,  3],
-               [ 9, 11]])
-        """
-        return Indexer(self, indexing.orthogonal)
-
-    @property
-    def vindex(self) -> Indexer:
-        """Selections by coordinates or by a mask, for reading and writing: ``array.vindex[[0, 2], [1, 1]]``.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import omnizarr
-        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
-        >>> array.vindex[[0, 2], [1, 3]]
-        array([ 1, 11])
-        """
-        return Indexer(self, points)
-
-    @property
-    def blocks(self) -> Indexer:
-        """Selections of whole chunks, for reading and writing: ``array.blocks[0, 1:]``.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import omnizarr
-        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
-        >>> array.blocks[1, 0]
-        array([[8, 9]])
-        """
-        return Indexer(self, indexing.block)
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> AnyArray:  # noqa: FBT001 - NumPy's
         if copy is False:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 
 AnyArray: TypeAlias = "NDArray[Any]"
+Planner: TypeAlias = Callable[[Any, Grid], Plan]
 Fields: TypeAlias = "str | list[str] | None"
 
 # Types of selections, for type checkers. `Many` selects an array; the others select an array or a scalar,
@@ -45,8 +46,8 @@ class Indexer:
 
     __slots__ = ("_array", "_planner")
 
-    def __init__(self, array: Any, planner: Callable[[Any, Grid], Plan]) -> None:
-        self._array = array
+    def __init__(self, array: Indexed, planner: Planner) -> None:
+        self._array: Any = array
         self._planner = planner
 
     @overload
@@ -55,11 +56,60 @@ class Indexer:
     def __getitem__(self, selection: Index) -> Any: ...
     def __getitem__(self, selection: Any) -> Any:
         fields, selection = indexing.pop_fields(selection)
-        return self._array._get(self._planner, selection, None, fields)  # noqa: SLF001 - a part of Array
+        return self._array._get(self._planner, selection, None, fields)  # noqa: SLF001 - a part of it
 
     def __setitem__(self, selection: Index, value: ArrayLike) -> None:
         fields, selection = indexing.pop_fields(selection)
-        self._array._set(self._planner, selection, value, fields)  # noqa: SLF001 - a part of Array
+        self._array._set(self._planner, selection, value, fields)  # noqa: SLF001 - a part of it
+
+
+class Indexed:
+    """What elements are read from and written to by selections of other kinds, too."""
+
+    __slots__ = ()
+
+    @property
+    def oindex(self) -> Indexer:
+        """Orthogonal selections, for reading and writing: ``array.oindex[[0, 2], :, mask]``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+        >>> array.oindex[[0, 2], [1, 3]]
+        array([[ 1,  3],
+               [ 9, 11]])
+        """
+        return Indexer(self, indexing.orthogonal)
+
+    @property
+    def vindex(self) -> Indexer:
+        """Selections by coordinates or by a mask, for reading and writing: ``array.vindex[[0, 2], [1, 1]]``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+        >>> array.vindex[[0, 2], [1, 3]]
+        array([ 1, 11])
+        """
+        return Indexer(self, points)
+
+    @property
+    def blocks(self) -> Indexer:
+        """Selections of whole chunks, for reading and writing: ``array.blocks[0, 1:]``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import omnizarr
+        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
+        >>> array.blocks[1, 0]
+        array([[8, 9]])
+        """
+        return Indexer(self, indexing.block)
 
 
 class AsType:

@@ -12,7 +12,7 @@ data first, the shape last, behind what other writers have appended by then.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
@@ -27,7 +27,7 @@ from omnizarr.indexing import Piece, Plan
 from omnizarr.model import ArrayMetadata
 from omnizarr.model.grids import Grid
 from omnizarr.nodes import detection, resizing, unsaved
-from omnizarr.nodes.indexers import Fields, Indexer, fields_dtype, points, select_fields
+from omnizarr.nodes.indexers import Fields, Indexed, Planner, fields_dtype, select_fields
 from omnizarr.nodes.pending import Pending, own, referred
 from omnizarr.nodes.reading import too_large
 from omnizarr.nodes.resizing import AppendedShape
@@ -72,7 +72,7 @@ class WriterStats:
     chunks_early: int = 0
 
 
-class ArrayWriter:
+class ArrayWriter(Indexed):
     """Gathers small writes to an array, and stores each chunk (with shards: each shard) once. See `Array.writer`.
 
     Selections and values are those of the array. Reading through the writer shows what was written, stored or not.
@@ -197,27 +197,12 @@ class ArrayWriter:
         fields, selection = indexing.pop_fields(selection) if self.dtype.names is not None else (None, selection)
         return self._get(indexing.plan, selection, None, fields)
 
-    @property
-    def oindex(self) -> Indexer:
-        """Selections that one list or mask per dimension makes: see `Array.oindex`."""
-        return Indexer(self, indexing.orthogonal)
-
-    @property
-    def vindex(self) -> Indexer:
-        """Selections of single elements, by coordinates or a mask: see `Array.vindex`."""
-        return Indexer(self, points)
-
-    @property
-    def blocks(self) -> Indexer:
-        """Selections of whole chunks: see `Array.blocks`."""
-        return Indexer(self, indexing.block)
-
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> AnyArray:  # noqa: FBT001 - NumPy's
         if copy is False:
             raise ValueError("elements in a store cannot be had without a copy")
         return np.asarray(self[...], dtype)
 
-    def _get(self, planner: Callable[[Any, Grid], Plan], selection: Any, _out: None, fields: Fields) -> Any:
+    def _get(self, planner: Planner, selection: Any, _out: None, fields: Fields) -> Any:
         with self.lock:
             self._check_open()
             binding = self._binding()
@@ -299,7 +284,7 @@ class ArrayWriter:
         fields, selection = indexing.pop_fields(selection) if self.dtype.names is not None else (None, selection)
         self._set(indexing.plan, selection, value, fields)
 
-    def _set(self, planner: Callable[[Any, Grid], Plan], selection: Any, value: Any, fields: Fields) -> None:
+    def _set(self, planner: Planner, selection: Any, value: Any, fields: Fields) -> None:
         with self.lock:
             self._check_open()
             binding = self._binding()
@@ -672,7 +657,7 @@ class ArrayWriter:
             known = self._virtual = binding.metadata, tail.stop, detection.bind(self.store_path, longer, binding.policy)
         return known[2]
 
-    def _plan(self, planner: Callable[[Any, Grid], Plan], selection: Any, grid: Grid) -> Plan:
+    def _plan(self, planner: Planner, selection: Any, grid: Grid) -> Plan:
         try:
             return planner(selection, grid)
         except SelectionError as error:

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from omnizarr.aio.array import AsyncIndexer
+from omnizarr.aio.indexers import AsyncIndexer
 from omnizarr.errors import BoundsCheckError, VindexInvalidSelectionError
 from omnizarr.nodes.indexers import Indexer
 
