@@ -1,12 +1,15 @@
 """Writers in event loops: the same as writers without await, and what only waits does not leave the loop."""
 
 import asyncio
+import threading
 
 import numpy as np
 import pytest
 
 import omnizarr
 from omnizarr import aio, errors
+from omnizarr.nodes import unsaved
+from omnizarr.nodes.writer import _Tail
 from tests.aio.stores import KINDS, run
 
 FILL = -1
@@ -116,6 +119,87 @@ def test_what_was_written_before_an_error_or_a_cancellation_is_stored(store):
     with pytest.raises(asyncio.CancelledError):
         run(cancelled())
     assert omnizarr.open_array(store, path="a")[:].tolist() == [[1, 2, 3]] * 2
+
+
+def test_the_shape_does_not_wait_for_a_thread_that_stores(tmp_path, monkeypatch):
+    array = aio.AsyncArray(made(tmp_path / "a.zarr"))
+    begun, go_on = threading.Event(), threading.Event()
+    append = type(array.array).append
+
+    def slow(*args):
+        begun.set()
+        assert go_on.wait(30)
+        return append(*args)
+
+    async def write():
+        async with array.writer() as writer:
+            await writer.append(np.zeros((3, 3), "i4"))
+            monkeypatch.setattr(type(array.array), "append", slow)
+            storing = asyncio.ensure_future(writer.flush())
+            while not begun.is_set():
+                await asyncio.sleep(0.01)
+            shape = writer.shape  # in the loop: a wait here would last until `go_on`
+            assert not storing.done()
+            go_on.set()
+            await storing
+            return shape, writer.shape
+
+    assert run(write()) == ((3, 3), (3, 3))
+
+
+def test_the_shape_never_leaves_out_what_waits_behind_what_is_stored(tmp_path, monkeypatch):
+    array = made(tmp_path / "a.zarr")
+    seen = []
+    with array.writer() as writer:
+        writer.append(np.zeros((11, 3), "i4"))
+        add = _Tail.add
+        monkeypatch.setattr(_Tail, "add", lambda tail, values: (seen.append(writer.shape), add(tail, values)))
+        writer._store_tail(8)  # the first shard
+        monkeypatch.undo()
+        seen.append(writer.shape)
+    assert seen == [(11, 3)] * 2
+
+
+@pytest.mark.parametrize("how", ["cancel", "timeout"])
+def test_a_cancelled_task_ends_as_cancelled_although_its_rows_cannot_be_stored(tmp_path, monkeypatch, how):
+    array = aio.AsyncArray(made(tmp_path / "a.zarr"))
+    failing = errors.StoreError("the disk is full", store="a.zarr")
+
+    def fail(*_):
+        raise failing
+
+    async def write():
+        async with array.writer() as writer:
+            await writer.append([[1, 2, 3]])
+            monkeypatch.setattr(type(array.array), "append", fail)
+            await asyncio.sleep(60)
+
+    async def cancelled():
+        if how == "timeout":
+            async with asyncio.timeout(0.1):
+                await write()
+        task = asyncio.ensure_future(write())
+        await asyncio.sleep(0.1)
+        task.cancel()
+        await asyncio.wait([task])
+        assert task.cancelled()
+        await task
+
+    with (
+        pytest.raises(asyncio.CancelledError if how == "cancel" else TimeoutError) as caught,
+        pytest.warns(UserWarning, match="could not be stored.*the disk is full"),
+    ):
+        run(cancelled())
+    error = caught.value
+    chain = []
+    while error is not None:
+        chain.append(error)
+        error = error.__cause__ or error.__context__
+    assert failing in chain
+    monkeypatch.undo()
+    (left,) = (each for each in unsaved.waiting() if each.array is array.array)
+    left.store_waiting()
+    assert array.array[:].tolist() == [[1, 2, 3]]
 
 
 def test_discarded_rows_are_not_stored_and_a_closed_writer_says_so():

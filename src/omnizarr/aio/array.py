@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial, wraps
@@ -29,6 +30,7 @@ from omnizarr.nodes.reading import pair_of, prepare_many
 from omnizarr.nodes.resizing import AppendedShape
 from omnizarr.nodes.writing import converted_value
 from omnizarr.stores.tasks import run, turn, waited
+from omnizarr.support import warned
 
 if TYPE_CHECKING:
     from omnizarr.nodes.info_card import ArrayInfo
@@ -217,7 +219,8 @@ class AsyncArray(ArrayProperties, AsyncIndexed):
         """Return a writer, which gathers small writes in memory and stores each chunk (with shards: shard) once.
 
         The end of the block stores what waits, also after an exception. What waits exists in memory only. See
-        `omnizarr.Array.writer`.
+        `omnizarr.Array.writer`. If the task was cancelled and storing fails, too, the task ends as cancelled:
+        ``CancelledError`` has the error as its cause, a warning says it, and what waits is stored when the program ends.
 
         Parameters
         ----------
@@ -251,8 +254,19 @@ class AsyncArray(ArrayProperties, AsyncIndexed):
         writer = AsyncArrayWriter(self.array.writer(memory))
         try:
             yield writer
-        finally:
+        except CancelledError as cancelled:
+            try:
+                await writer.close()
+            except Exception as error:
+                # What cancels tasks, such as a timeout or a TaskGroup, has to see that this one has ended so.
+                cancelled.add_note(f"what waited in a writer could not be stored: {error}")
+                warned.warn(f"the task was cancelled, and what waited in its writer could not be stored: {error}")
+                raise cancelled from error
+            raise
+        except BaseException:
             await writer.close()
+            raise
+        await writer.close()
 
     # -- metadata ------------------------------------------------------------------
 

@@ -65,7 +65,7 @@ class AsyncArrayWriter(AsyncIndexed):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Number of elements along each dimension, including appended ones that are not stored yet."""
+        """Number of elements along each dimension, including appended ones that are not stored yet. It never waits."""
         return self.writer.shape
 
     @property

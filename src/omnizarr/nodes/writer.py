@@ -138,13 +138,15 @@ class ArrayWriter(Indexed):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Number of elements along each dimension, including appended ones that are not stored yet."""
-        with self.lock:
-            shape: tuple[int, ...] = self._array.shape
-            if self._tail is None:
-                return shape
-            axis = self._tail.axis
-            return (*shape[:axis], self._tail.stop, *shape[axis + 1 :])
+        """Number of elements along each dimension, including appended ones that are not stored yet.
+
+        This does not wait for a thread that stores some of them.
+        """
+        tail = self._tail  # before the shape, and once: another thread may store it
+        shape: tuple[int, ...] = self._array.shape
+        if tail is None:
+            return shape
+        return (*shape[: tail.axis], tail.stop, *shape[tail.axis + 1 :])
 
     @property
     def ndim(self) -> int:
@@ -601,12 +603,13 @@ class ArrayWriter(Indexed):
 
     def _cut(self, count: int) -> None:
         """Forget the first of the appended elements: they are stored now."""
-        tail, self._tail = self._tail, None
+        tail, left = self._tail, None
         assert tail is not None  # noqa: S101 - the callers have looked
         rest = tail.rows(count, tail.count)
         if rest.shape[tail.axis]:
-            self._tail = _Tail(tail.axis, self._array.shape[tail.axis])
-            self._tail.add(rest)
+            left = _Tail(tail.axis, self._array.shape[tail.axis])
+            left.add(rest)
+        self._tail = left  # at once: `shape` is read by threads without the lock
 
     def _is_there(self, block: AnyArray, axis: int, start: int) -> bool:
         """Return whether a block has been appended at an index, although the store has reported an error."""
