@@ -136,8 +136,7 @@ def test_the_shape_does_not_wait_for_a_thread_that_stores(tmp_path, monkeypatch)
             await writer.append(np.zeros((3, 3), "i4"))
             monkeypatch.setattr(type(array.array), "append", slow)
             storing = asyncio.ensure_future(writer.flush())
-            while not begun.is_set():
-                await asyncio.sleep(0.01)
+            assert await asyncio.to_thread(begun.wait, 30)
             shape = writer.shape  # in the loop: a wait here would last until `go_on`
             assert not storing.done()
             go_on.set()

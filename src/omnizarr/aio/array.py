@@ -220,7 +220,8 @@ class AsyncArray(ArrayProperties, AsyncIndexed):
 
         The end of the block stores what waits, also after an exception. What waits exists in memory only. See
         `omnizarr.Array.writer`. If the task was cancelled and storing fails, too, the task ends as cancelled:
-        ``CancelledError`` has the error as its cause, a warning says it, and what waits is stored when the program ends.
+        ``CancelledError`` has the error as its cause, and a warning says it. What waits is stored when the program
+        ends.
 
         Parameters
         ----------
