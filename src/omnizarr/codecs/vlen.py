@@ -29,6 +29,7 @@ from omnizarr.codecs.record import A2B, MOST, Name, Record, plain
 from omnizarr.codecs.streams import ObjectCodec, parsed, variable
 from omnizarr.errors import ChunkError, ChunkSizeError, CodecError
 from omnizarr.model.datatypes import json_values
+from omnizarr.model.datatypes.json_values import JsonValues
 from omnizarr.settings import engines
 
 _PREFIX: Final = 4
@@ -189,7 +190,7 @@ class _Values:
 def bind_utf8(configuration: Configuration, decoded: ArraySpec) -> Vlen:
     """Return the codec of text."""
     Fields(configuration, (), 'zarr-extensions, "vlen-utf8"')
-    if decoded.data_type.named.name == json_values.NAME:
+    if isinstance(decoded.data_type.scalars, JsonValues):
         return Vlen(_Values(), None, decoded)
     _check_kind(decoded, "TOU", "string")
     return Vlen(_Strings(is_text=True), "", decoded)

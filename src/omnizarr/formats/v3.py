@@ -59,7 +59,6 @@ from omnizarr.model import (
     keys,
     strict,
 )
-from omnizarr.model.datatypes.json_values import NAME as JSON_VALUES
 from omnizarr.model.datatypes.lenient_fills import as_meant
 from omnizarr.support.memo import Memo
 
@@ -413,8 +412,7 @@ def _read_fill_value(reader: Reader, document: Mapping[str, JSON], bound: dataty
         value = name_of_nonfinite(value)
     if bound is None:
         return value
-    may_be_null = bound.is_optional or bound.named.name == JSON_VALUES
-    if value is None and not (may_be_null and "fill_value" in document):
+    if value is None and not (bound.has_null and "fill_value" in document):
         if "fill_value" in document:
             reader.note("/fill_value", "null, read as the default of the data type", spec)
     elif value == "" and bound.is_fixed_size and bound.dtype.kind in "biufcV":

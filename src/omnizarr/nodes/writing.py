@@ -18,9 +18,9 @@ from omnizarr.errors import ShapeError, ValueTypeError
 from omnizarr.formats.conventions import fill_values
 from omnizarr.indexing import Plan
 from omnizarr.model import ArrayMetadata
-from omnizarr.model.datatypes.fixed_point import NAME as FIXED_POINT
-from omnizarr.model.datatypes.json_values import NAME as JSON_VALUES
-from omnizarr.model.datatypes.json_values import plain
+from omnizarr.model.datatypes.data_type import Scalars
+from omnizarr.model.datatypes.fixed_point import FixedPoint
+from omnizarr.model.datatypes.objects import Ragged
 from omnizarr.model.datatypes.optional import VALID, VALUE, Optional
 from omnizarr.nodes.packing import Packing
 
@@ -30,10 +30,6 @@ if TYPE_CHECKING:
     from omnizarr.model.datatypes import DataType
 
 AnyArray: TypeAlias = "NDArray[Any]"
-
-
-_BYTES = ("bytes", "variable_length_bytes")
-_RAGGED = "omnizarr.vlen_array"
 
 
 def write_values(
@@ -60,7 +56,7 @@ def converted_value(
         elif _is_masked(value):
             array = _filled(value, dtype, shape, binding, metadata or binding.metadata)
         else:
-            array = _converted(value, dtype, shape, binding.spec.data_type.named.name)
+            array = _converted(value, dtype, shape, binding.spec.data_type.scalars)
     except ValueTypeError:
         raise
     except (TypeError, ValueError, OverflowError) as error:
@@ -118,11 +114,11 @@ def _filled(
     metadata: ArrayMetadata,
 ) -> AnyArray:
     """Return a masked array with what means missing in the array. Raises ValueTypeError if nothing does."""
-    name, mask = binding.spec.data_type.named.name, np.ma.getmaskarray(value)
+    scalars, mask = binding.spec.data_type.scalars, np.ma.getmaskarray(value)
     if mask.dtype.names is not None:
         mask = np.asarray(np.ma.getmaskarray(value) != np.zeros((), mask.dtype))
     if not mask.any():
-        return _converted(value.data, dtype, shape, name)
+        return _converted(value.data, dtype, shape, scalars)
     fill = missing_value(metadata, dtype) if dtype == binding.spec.dtype else None
     if fill is None:
         raise ValueTypeError(
@@ -138,7 +134,7 @@ def _filled(
         )
     values = value.data.copy()
     values[mask] = fill if values.dtype.kind in "OT" else np.zeros((), values.dtype)
-    found = _converted(values, dtype, shape, name).copy()
+    found = _converted(values, dtype, shape, scalars).copy()
     found[mask] = fill
     return found
 
@@ -151,22 +147,26 @@ def missing_value(metadata: ArrayMetadata, dtype: np.dtype[Any]) -> Any:
     return fill_values.decode(metadata.attributes.get("_FillValue"), dtype) if dtype.kind in "SUTO" else None
 
 
-def _converted(value: Any, dtype: np.dtype[Any], shape: tuple[int, ...], data_type: str) -> AnyArray:
+def _converted(value: Any, dtype: np.dtype[Any], shape: tuple[int, ...], scalars: Scalars) -> AnyArray:
     is_array = hasattr(value, "__dlpack__") or (hasattr(value, "__array__") and hasattr(value, "dtype"))
     if is_array and not isinstance(value, np.generic):
         value = np.asarray(as_numpy(value))
     if dtype.kind == "T":
         return _text(value, dtype)
-    if data_type == FIXED_POINT and not _holds_integers(np.asarray(value)):
+    if isinstance(scalars, FixedPoint) and not _holds_integers(np.asarray(value)):
         raise TypeError("fixed-point numbers are written as stored integers: multiply by 2**fractional_bits first")
     if dtype.kind != "O":
         # A value with a data type is cast, like `astype`; one without becomes an element of the array's type.
         is_typed = isinstance(value, np.ndarray | np.generic)
         return np.asarray(value).astype(dtype, copy=False) if is_typed else np.asarray(value, dtype)
-    objects = _objects(value, shape, is_ragged=data_type == _RAGGED)
-    if data_type == JSON_VALUES:
-        return _json_values(objects)
-    return _byte_strings(objects) if data_type in _BYTES else objects
+    objects = _objects(value, shape, is_ragged=isinstance(scalars, Ragged))
+    element = getattr(scalars, "element", None)
+    if element is None:
+        return objects
+    found = np.empty(objects.size, object)
+    for number, item in enumerate(objects.flat):
+        found[number] = element(item)
+    return found.reshape(objects.shape)
 
 
 def _holds_integers(array: AnyArray) -> bool:
@@ -183,7 +183,7 @@ def optional_elements(value: Any, data_type: DataType, shape: tuple[int, ...]) -
     """
     scalars = data_type.scalars
     if not isinstance(scalars, Optional):
-        return _converted(value, data_type.dtype, shape, data_type.named.name)
+        return _converted(value, data_type.dtype, shape, scalars)
     if value is None or value is np.ma.masked:
         return scalars.filled(())
     if _is_record(value):
@@ -245,24 +245,6 @@ def _text(value: Any, dtype: np.dtype[Any]) -> AnyArray:
             if item is None or (not isinstance(item, str) and operator.ne(item, item)):
                 raise TypeError(f"{item} is not text; write an empty string instead")
     return array.astype(dtype, copy=False)
-
-
-def _byte_strings(array: AnyArray) -> AnyArray:
-    """Return objects as `bytes`, which codecs need; None stays. Raises TypeError."""
-    found = np.empty(array.shape, object)
-    for number, item in enumerate(array.flat):
-        if item is not None and not isinstance(item, bytes | bytearray | memoryview):
-            raise TypeError(f"{item!r:.50} is not bytes")
-        found.flat[number] = None if item is None else bytes(item)
-    return found
-
-
-def _json_values(array: AnyArray) -> AnyArray:
-    """Return copies of JSON values. Raises TypeError or ValueError for what JSON does not have."""
-    found = np.empty(array.size, object)
-    for number, item in enumerate(array.flat):
-        found[number] = plain(item)
-    return found.reshape(array.shape)
 
 
 def _objects(value: Any, shape: tuple[int, ...], *, is_ragged: bool) -> AnyArray:

@@ -27,7 +27,9 @@ SPEC = 'Zarr v3 core, "fill_value"'
 class Scalars(Protocol):
     """The values of one data type: their dtype in memory and their forms in documents.
 
-    `at` is the JSON pointer of the value, for errors.
+    `at` is the JSON pointer of the value, for errors. Types can have two more members: ``has_null`` (see
+    `DataType.has_null`), and of types whose elements are Python objects, ``element``, which returns one that a user
+    assigns as codecs need it, or raises TypeError or ValueError.
     """
 
     @property
@@ -101,6 +103,11 @@ class DataType:
     def is_optional(self) -> bool:
         """Whether a value may be missing: elements are records with a mask, and null is a fill value."""
         return self.named.name in ("optional", "zarrs.optional")
+
+    @property
+    def has_null(self) -> bool:
+        """Whether null is a value: as a fill value it is what it says, and not "the default"."""
+        return getattr(self.scalars, "has_null", False)
 
     @property
     def has_byte_order(self) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from typing import Any, Final, NoReturn
+from typing import Any, ClassVar, Final, NoReturn
 
 import numpy as np
 
@@ -28,6 +28,11 @@ class JsonValues(OfDtype):
     """JSON values. A scalar is the value, which its receiver may change."""
 
     __slots__ = ()
+    has_null: ClassVar = True
+
+    def element(self, item: Any) -> Any:
+        """Return a copy of what a user assigns to an element."""
+        return plain(item)
 
     def default(self) -> Any:
         """Return null."""

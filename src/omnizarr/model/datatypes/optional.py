@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
@@ -78,6 +78,7 @@ class Optional:
 
     dtype: AnyDType
     inner: DataType
+    has_null: ClassVar = True
 
     def default(self) -> Any:
         """Return the missing value."""

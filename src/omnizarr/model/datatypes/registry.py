@@ -136,8 +136,7 @@ def _bind(named: Named, byte_order: ByteOrder, depth: int = 0) -> DataType:
         _check_members(configuration, ("name", "configuration"))
         scalars = bind_optional(named, byte_order, functools.partial(_bind, depth=depth + 1), depth)
     elif name in TYPES:
-        # What shows values would silently show integers there, and the text of json has it for whole arrays only.
-        if name in (FIXED_POINT, JSON_VALUES) and depth:
+        if name in ALONE and depth:
             raise UnknownDataTypeError(
                 "the data type is not read within others",
                 pointer="/data_type",
@@ -334,6 +333,10 @@ def _ragged(configuration: Mapping[str, JSON], byte_order: ByteOrder) -> Scalars
 STRUCTS = ("struct", "structured")
 NESTED = (*STRUCTS, LIST, *OPTIONAL)
 """Types that are made of other types."""
+
+ALONE = (FIXED_POINT, JSON_VALUES)
+"""Types that are not read within others: what shows values would show fixed-point numbers as integers there, and the
+text of json has it for whole arrays only."""
 
 TYPES: Mapping[str, tuple[tuple[str, ...] | None, Make]] = {
     "bool": ((), _bool),

@@ -173,6 +173,12 @@ class Bytes(OfDtype):
 
     __slots__ = ()
 
+    def element(self, item: Any) -> bytes | None:
+        """Return what a user assigns to an element as `bytes`; None stays."""
+        if item is not None and not isinstance(item, bytes | bytearray | memoryview):
+            raise TypeError(f"{item!r:.50} is not bytes")
+        return None if item is None else bytes(item)
+
     def default(self) -> Any:
         """Return the zero of the type."""
         return b""

@@ -25,7 +25,6 @@ from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Metadata, Named, data
 from omnizarr.model.datatypes import DataType
 from omnizarr.model.datatypes.data_type import bytes_of
 from omnizarr.model.datatypes.fixed_point import FixedPoint
-from omnizarr.model.datatypes.json_values import NAME as JSON_VALUES
 from omnizarr.model.datatypes.optional import VALID, VALUE, Optional
 from omnizarr.model.datatypes.registry import SMALL_COMPLEX, SMALL_FLOATS, SMALL_INTEGERS
 from omnizarr.model.datatypes.strings import UTF32_BYTES
@@ -398,8 +397,6 @@ def _is_nan(scalar: Any) -> bool:
 
 
 def _are_equal(left: Any, right: Any, data_type: DataType) -> bool:
-    if data_type.named.name == JSON_VALUES:
-        return same(left, right)
     if not data_type.is_fixed_size:
-        return left is right or bool(np.array_equal(left, right))
+        return same(data_type.scalars.to_json(left), data_type.scalars.to_json(right))
     return bytes_of(left, data_type.dtype) == bytes_of(right, data_type.dtype)
