@@ -489,6 +489,18 @@ def zarr_attribute(place: Place, items: int) -> Run:
     return lambda: group.attrs.__setitem__("name7", 8)
 
 
+def omnizarr_read_attributes(place: Place, items: int) -> Run:
+    omnizarr.create_group(LocalStore(place.path), attributes={f"name{number}": number for number in range(items)})
+    store = place.omnizarr
+    return lambda: dict(omnizarr.open_group(store, mode="r").attrs)
+
+
+def zarr_read_attributes(place: Place, items: int) -> Run:
+    omnizarr.create_group(LocalStore(place.path), attributes={f"name{number}": number for number in range(items)})
+    store, zarr = place.zarr, _zarr()
+    return lambda: dict(zarr.open_group(store, mode="r").attrs)
+
+
 # -- growing and shrinking -----------------------------------------------------------------
 
 
@@ -608,6 +620,7 @@ OPERATIONS: Final = (
     _of("depth", "walk a chain of groups", "depth", largest=1000, why="keys grow with depth"),
     _of("attributes", "set attributes at once", "attributes"),
     _of("attribute", "set one of many attributes", "attributes"),
+    _of("read-attributes", "open a group, attributes as a dict", "attributes"),
     _of("append", "append rows one by one", "appends"),
     _of("shrink", "shrink to half", "chunks"),
     _of("rechunk", "rechunk in 2 MB of memory", "source chunks", largest=10**5),

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from types import NoneType
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from omnizarr.errors import MetadataError
@@ -43,14 +44,23 @@ class Named:
     must_understand: bool = True
 
 
+SCALARS: Final = frozenset({str, int, float, bool, NoneType})
+"""Types of JSON values that hold no others."""
+
+
 def thawed(value: Any) -> Any:
     """Return a copy of JSON, or of a `Named`, that the receiver may change. Values of the model are shared.
 
     >>> thawed({"order": (1, 0)})
     {'order': [1, 0]}
     """
-    if isinstance(value, Mapping):
-        return {key: thawed(item) for key, item in value.items()}
+    kind = type(value)
+    if kind in SCALARS:
+        return value
+    if kind is list:
+        return [item if type(item) in SCALARS else thawed(item) for item in value]
+    if kind is dict or isinstance(value, Mapping):
+        return {key: item if type(item) in SCALARS else thawed(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [thawed(item) for item in value]
     if isinstance(value, Named):

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 from omnizarr.errors import MetadataError
 from omnizarr.formats import documents
 from omnizarr.model import JSON, thawed
+from omnizarr.model.metadata import SCALARS
 from omnizarr.nodes.location import StorePath
 from omnizarr.settings import config
 
@@ -52,7 +53,8 @@ class Attributes(MutableMapping[str, Any]):
         self._reread = reread
 
     def __getitem__(self, key: str) -> Any:
-        return thawed(self._current()[key])
+        value = self._current()[key]
+        return value if type(value) in SCALARS else thawed(value)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._current())
@@ -136,7 +138,8 @@ class Attributes(MutableMapping[str, Any]):
 
     def asdict(self) -> dict[str, Any]:
         """Return a copy as a plain dictionary of JSON values."""
-        return {key: thawed(value) for key, value in self._current().items()}
+        found: dict[str, Any] = thawed(self._current())
+        return found
 
     def refresh(self) -> None:
         """Read the document again, in case another program changed it."""
@@ -152,6 +155,8 @@ class Attributes(MutableMapping[str, Any]):
         return repr(self.asdict())
 
     def __eq__(self, other: object) -> bool:
+        if isinstance(other, Attributes):
+            return self._current() is other._current() or self.asdict() == other.asdict()
         return isinstance(other, Mapping) and self.asdict() == dict(other)
 
     __hash__ = None  # type: ignore[assignment]
