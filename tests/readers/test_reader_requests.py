@@ -152,6 +152,16 @@ def test_an_old_index_between_the_chunks_is_two_rounds(server):
     assert sum(stop - start for start, stop in found) < len(content) / 8
 
 
+def test_a_plane_takes_the_parts_of_an_old_index_that_lead_to_it(server):
+    values = np.arange(2_000_000, dtype="i4").reshape(100, 200, 100)
+    content = made(lambda file: file.create_dataset("v", data=values, chunks=(1, 20, 20)), libver="earliest")
+    array = serve(server, "x.h5", content)()["v"]
+    server.requests()
+    np.testing.assert_array_equal(array[60], values[60])
+    assert len(server.requests()) <= 6
+    np.testing.assert_array_equal(array[...], values)
+
+
 def test_pages_of_tiff_that_lie_together_are_few_requests(server, tmp_path):
     tifffile = pytest.importorskip("tifffile", reason="tifffile is not installed")
     with tifffile.TiffWriter(tmp_path / "x.tif") as file:

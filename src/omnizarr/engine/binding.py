@@ -57,6 +57,8 @@ class Binding:
         The native engine's object for the array; None with the reference engine.
     asks_store : bool
         Whether the engine in use asks the store, in Python, for each chunk.
+    index : PartialIndex
+        What finds chunks by parts of an index; None: the engine in use knows where they are, or asks the store.
     elements : Elements
         What reads elements without chunks, if the store makes these of other arrays.
     if_nothing : callable
@@ -83,6 +85,7 @@ class Binding:
     number: int = field(init=False, repr=False, default=0)
     native: Any = field(init=False, repr=False)
     asks_store: bool = field(init=False, repr=False)
+    index: native.PartialIndex | None = field(init=False, repr=False, default=None)
     elements: Elements | None = field(init=False, repr=False, default=None)
     if_nothing: Callable[[], None] | None = field(init=False, repr=False, default=None)
     conversion: Conversion | None = field(init=False, repr=False, default=None)
@@ -95,7 +98,7 @@ class Binding:
             self.cache = self.chunk_cache if isinstance(self.chunk_cache, ChunkCache) else ChunkCache(self.chunk_cache)
             self.number = self.cache.number_of(self.store, self.prefix, self.chain)
         self._chains = {}
-        self.native, self.asks_store = native.engine_of(self)
+        self.native, self.asks_store, self.index = native.engine_of(self)
         if self.cache is None and self.policy.missing == "fill":  # without chunks, none is kept, and none is missing
             self.elements = verbs.elements(self.store, self.prefix)
 
@@ -158,6 +161,17 @@ class Binding:
         if self.native is not None and (engine := native.converting(self, conversion)) is None:
             return None
         return self._with(conversion=conversion, native=engine, _plain=self.plain)
+
+    def read_index(self) -> bool:
+        """Read the whole index that tells where chunks lie; return whether the native engine can read them then."""
+        plain = self.plain
+        engine, plain.asks_store, _ = native.engine_of(plain, reads_index=True)
+        if engine is not None:
+            plain.native, plain.index = engine, None
+        if engine is not None and self is not plain and self.conversion is not None:
+            engine = native.converting(plain, self.conversion)
+            self.native, self.index = engine, None
+        return engine is not None
 
     def beyond(self, seen: tuple[int, ...]) -> Binding:
         """Return the binding for chunks of which others ask for the first `seen` along each dimension only.

@@ -47,6 +47,8 @@ _DOCUMENT: Final = "zarr.json"
 """The key that is locked to change an array (`omnizarr.nodes.location.StorePath.lock`); no chunk has this name."""
 _MOST_MASKS: Final = 64
 """With more, the store encodes chunks that skip codecs again."""
+_SHARE: Final = 4
+"""For more than this part of all chunks, the whole index is read that tells where they are."""
 _MOST_SHAPES: Final = 64
 """An array with more chunk shapes is left to the reference engine."""
 
@@ -70,37 +72,46 @@ def module_for(asked: str | None) -> Any:
     return native
 
 
-def engine_of(binding: Binding) -> tuple[Any, bool]:
-    """Return the native engine's object for an array, and whether it asks the store, in Python, for each chunk.
+class Bound(NamedTuple):
+    """The native engine's object for an array; None if the reference engine must be used."""
 
-    Return None if the reference engine must be used.
+    engine: Any
+    asks_store: bool = False
+    """Whether the engine in use asks the store, in Python, for each chunk."""
+    partial: PartialIndex | None = None
+    """What it asks where chunks lie, if that reads parts of an index."""
+
+
+def engine_of(binding: Binding, *, reads_index: bool = False) -> Bound:
+    """Return the native engine's object for an array. `reads_index`: the whole of an index is read for it.
 
     Raises MissingDependencyError if the native engine is requested and missing; SettingError.
     """
     native = module_for(binding.policy.engine)
     if native is None:
-        return None, True
+        return Bound(None, asks_store=True)
     codecs = _codecs.get(binding.chain, lambda: _codecs_of(native, binding))
     if codecs is None:
-        return None, True
+        return Bound(None, asks_store=True)
     store, keys, prefix = binding.store, binding.keys, binding.prefix
     affixes = keys.affixes
     if affixes is None:
-        return None, True
+        return Bound(None, asks_store=True)
     head, separator, tail, scalar = affixes
     names = (prefix + head, separator, tail, prefix + scalar)
     if type(store) is not LocalStore and (there := verbs.elsewhere(store, prefix)) is not None:
         store, names = there
+    if not reads_index and (index := _partial(native, binding, store, names)) is not None:
+        return Bound(index.engine(codecs, names, binding, store), partial=index)
     where: dict[str, Any]
-    if type(store) is LocalStore and os.name == "posix":
-        home = store.home
-        where = {"root": store.real_root(), "fsync": store.fsync, "home": home and (home.folder, home.document)}
-    elif type(store) is MemoryStore and type(store.store_dict) is dict:
-        where = {"values": store.store_dict}
+    if (here := _here(store)) is not None:
+        where = here
     elif (located := _blocks(native, binding, store, names) or _located(native, binding, store, names[0])) is not None:
         store, where = located
     elif binding.cache is not None and has_stamps(store):
-        return None, True  # only the reference engine asks a Python store whether a value is still the same
+        return Bound(
+            None, asks_store=True
+        )  # only the reference engine asks a Python store whether a value is still the same
     else:
         where = {
             "concurrency": store.features.concurrency,
@@ -110,12 +121,22 @@ def engine_of(binding: Binding) -> tuple[Any, bool]:
         if (remote := _remote(native, _Limits.of(binding), verbs.access(store))) is not None:
             where["remote"] = remote
         else:
-            lookup = _lookup(native, binding, store, names)
+            found = _lookup(native, binding, store, names)
             bounded = _Bounded(store, binding.chain.most_stored)
-            return native.Engine(codecs, names, bounded, **where, **lookup), not lookup
+            return Bound(native.Engine(codecs, names, bounded, **where, **found), asks_store=not found)
     if binding.cache is not None and "concurrency" not in where:
         where["cache"] = binding.cache.shared_with(native), binding.number
-    return native.Engine(codecs, names, store, **where), False
+    return Bound(native.Engine(codecs, names, store, **where))
+
+
+def _here(store: Store) -> dict[str, Any] | None:
+    """Return where the values of a directory or of memory are; None if it is another store."""
+    if type(store) is LocalStore and os.name == "posix":
+        home = store.home
+        return {"root": store.real_root(), "fsync": store.fsync, "home": home and (home.folder, home.document)}
+    if type(store) is MemoryStore and type(store.store_dict) is dict:
+        return {"values": store.store_dict}
+    return None
 
 
 def _blocks(
@@ -171,6 +192,16 @@ def _lookup(native: Any, binding: Binding, store: Store, names: tuple[str, str, 
     return {"lookup": native.Lookup(finder, names, binding.grid.grid_shape)}
 
 
+def _partial(native: Any, binding: Binding, store: Store, names: tuple[str, str, str, str]) -> PartialIndex | None:
+    """Return what finds chunks by those parts of an index that lead to them; None if there is no index, or no need."""
+    if binding.cache is not None or type(store) in {LocalStore, MemoryStore} or not hasattr(native, "Lookup"):
+        return None
+    places = verbs.places(store, names[0].rpartition("/")[0])
+    if places is None or not places.is_index:
+        return None
+    return PartialIndex(native, _Limits.of(binding), places, binding.grid.nchunks // _SHARE)
+
+
 class _Finder:
     """What the native engine asks where chunks lie. It holds no binding, which holds it."""
 
@@ -199,6 +230,38 @@ class _Finder:
     def opened(self, versions: Sequence[Any]) -> None:
         """Tell the store which versions of files were read."""
         self._places.opened(versions)
+
+
+class PartialIndex(_Finder):
+    """What the native engine asks where chunks lie, which reads parts of an index.
+
+    Attributes
+    ----------
+    most : int
+        For plans with more chunks, the whole index is read.
+    is_over : bool
+        Whether the whole index is better read, and so another object of the engine made.
+    """
+
+    __slots__ = ("is_over", "most")
+
+    def __init__(self, native: Any, limits: _Limits, places: Finder, most: int) -> None:
+        super().__init__(native, limits, places)
+        self.most, self.is_over = most, False
+
+    def engine(self, codecs: Any, names: tuple[str, str, str, str], binding: Binding, store: Store) -> Any:
+        """Return the native engine's object that asks this."""
+        limits = {"concurrency": store.features.concurrency, "most_in_flight": binding.most_in_flight}
+        lookup = self._native.Lookup(self, names, binding.grid.grid_shape)
+        return self._native.Engine(codecs, names, _Bounded(store, binding.chain.most_stored), **limits, lookup=lookup)
+
+    def find(self, keys: Sequence[str], numbers: bytes) -> tuple[Any, ...] | None:
+        """Return where chunks lie. Raises NotImplementedError if the whole index is better read."""
+        try:
+            return super().find(keys, numbers)
+        except NotImplementedError:
+            self.is_over = True
+            raise
 
 
 def _sources_of(native: Any, files: tuple[tuple[str, int, int, int, int], ...] | Remote) -> Any:
@@ -406,13 +469,20 @@ def read(
     binding: Binding, plan: Plan, out: AnyArray, concurrency: int | None = None, limits: Limits | None = None
 ) -> None:
     """Fill `out` like `omnizarr.engine.reference.read`, and raise the same errors."""
+    index = binding.index
+    if index is not None and (index.is_over or len(plan) > index.most) and not binding.read_index():
+        reference.read(binding, plan, out, concurrency)
+        return
     try:
         if limits is None:
             rest = binding.native.read(plan.pieces, _as_buffer(out), concurrency)
         else:
             rest = limits.read(binding, plan, out, concurrency)
     except (NotImplementedError, OverflowError):  # more than this engine can count
-        reference.read(binding, plan, out, concurrency)
+        if index is not None and index.is_over:
+            read(binding, plan, out, concurrency, limits)  # this time with the whole index
+        else:
+            reference.read(binding, plan, out, concurrency)
         return
     _settle(binding, plan, out, concurrency, rest)
 

@@ -126,6 +126,9 @@ class Found(NamedTuple):
 class Finder(Protocol):
     """What finds chunks of one array in files when they are first needed."""
 
+    is_index: bool
+    """Whether it reads parts of an index that can also be read as a whole: then `verbs.chunks` tells where all lie."""
+
     def find(self, keys: Sequence[str], numbers: memoryview) -> Found | None:
         """Return where chunks lie; None if the store is to be asked for all of this array. Raises OmnizarrError.
 

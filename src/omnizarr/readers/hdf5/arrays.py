@@ -21,7 +21,7 @@ from omnizarr.readers.hdf5.datatypes import Datatype
 from omnizarr.readers.hdf5.forms import Form, Unshown
 from omnizarr.readers.hdf5.outside import Files, Outside
 from omnizarr.readers.hdf5.virtual import Unsupported
-from omnizarr.stores.manifests.manifest import NOT_STORED, AnyManifest, Manifest, strided
+from omnizarr.stores.manifests.manifest import NOT_STORED, AnyManifest, Index, Manifest, strided
 
 _MOST_BYTES: Final = 1 << 22  # of stored elements from which the reader makes one chunk
 _DENSE: Final = 1 << 22  # chunks of a grid for which a manifest has rows; those of larger grids are looked up
@@ -318,16 +318,21 @@ def _chunked(shown: Shown, dataset: Dataset, form: Form, name_of: Callable[[int]
         raw = filters.decode(dataset.filters, skipped, data, dataset.datatype.size, chunks.chunk_bytes(dataset))
         return _made(dataset, form, bytes(raw), name_of)
 
-    def manifest() -> AnyManifest:
-        return dense(chunks.read(dataset))  # and the store keeps only that
-
     def numbers() -> list[int]:
         found: list[int] = table().numbers.tolist()
         return found
 
     shown.make, shown.numbers = make, numbers
     if not is_made and prod(shown.grid) <= _DENSE:
-        shown.manifest = manifest
+        shown.manifest = _index(dataset)
+
+
+def _index(dataset: Dataset) -> Callable[[], AnyManifest]:
+    def whole() -> AnyManifest:
+        return dense(chunks.read(dataset))  # and the store keeps only that
+
+    seeker = chunks.Seeker.of(dataset)
+    return whole if seeker is None else Index(whole, seeker.seek)
 
 
 def dense(table: chunks.Chunks) -> Manifest:

@@ -5,7 +5,8 @@ Spec: HDF5 File Format Specification, III.A "B-trees and B-tree Nodes".
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -18,6 +19,7 @@ _LEVEL_BYTES: Final = 1 << 24  # bytes of nodes that are read at once
 _AT_ONCE: Final = 256  # nodes that are fetched together
 
 GROUPS, CHUNKS = 0, 1
+_CHUNK_NODE: Final = np.frombuffer(b"TREE\x01", np.uint8)
 
 
 def leaves(source: Source, address: int) -> Iterator[int]:
@@ -52,42 +54,64 @@ def chunk_entries(source: Source, address: int, rank: int) -> NDArray[np.void]:
 
     The fields are those of the file: ``size``, ``mask``, ``offsets`` (of `rank` + 1 lengths), ``child``.
     """
-    o = source.offset_size
-    entry = np.dtype([("size", "<u4"), ("mask", "<u4"), ("offsets", "<u8", (rank + 1,)), ("child", f"<u{o}")])
-    head = 8 + 2 * o
-    most = 2 * source.chunk_rank
     walk = source.visits("the B-tree of chunks")
     level: int | None = None
     nodes: NDArray[np.uint64] = np.array([address], np.uint64)
     while True:
         parts = []
-        step = max(1, _LEVEL_BYTES // (head + most * entry.itemsize))
+        step = max(1, _LEVEL_BYTES // chunk_node_size(source, rank))
         for start in range(0, len(nodes), step):
             chosen = [int(each) for each in nodes[start : start + step]]
-            walk.visit_each(chosen, head)
-            rows = source.read_each(chosen, head + most * entry.itemsize)
-            counts = rows[:, 6:8].copy().view("<u2").ravel()
-            own = rows[:, 5]
-            wrong = (rows[:, :5] != np.frombuffer(b"TREE\x01", np.uint8)).any(1) | (counts > most) | (own != own[0])
-            wrong |= False if level is None else own != level - 1
-            if wrong.any():
-                at = int(wrong.argmax())
-                raise source.broken(
-                    chosen[at],
-                    "this is not a node of a B-tree of chunks",
-                    found=f"{rows[at, :8].tobytes()!r}",
-                    expected=f"TREE, type 1, level {'of its siblings' if level is None else level - 1}, "
-                    f"{most} entries at most",
-                )
-            found = rows[:, head:].copy().view(entry)
-            parts.append(found[np.arange(most) < counts[:, None]])
+            walk.visit_each(chosen, 8 + 2 * source.offset_size)
+            own, found, _ = chunk_nodes(source, chosen, rank, None if level is None else level - 1)
+            parts.append(found)
         entries = np.concatenate(parts) if len(parts) != 1 else parts[0]
-        level = int(own[0])
+        level = own
         if not level or not len(entries):
             return entries
-        if level > _LEVELS:
-            raise source.broken(address, "a B-tree has too many levels", found=level)
         nodes = entries["child"].astype(np.uint64)
+
+
+def chunk_nodes(
+    source: Source, addresses: Sequence[int], rank: int, level: int | None
+) -> tuple[int, NDArray[np.void], NDArray[np.uint16]]:
+    """Return the level, the entries and their numbers of nodes of a version 1 B-tree of chunks, of one level.
+
+    `level` is what it must be; None: any.
+    """
+    entry, most = _chunk_entry(source, rank), 2 * source.chunk_rank
+    head = 8 + 2 * source.offset_size
+    rows = source.read_each(addresses, head + most * entry.itemsize)
+    counts = rows[:, 6:8].copy().view("<u2").ravel()
+    own = rows[:, 5]
+    wrong = (rows[:, :5] != _CHUNK_NODE).any(1) | (counts > most) | (own != (own[0] if level is None else level))
+    if wrong.any():
+        at = int(wrong.argmax())
+        raise source.broken(
+            addresses[at],
+            "this is not a node of a B-tree of chunks",
+            found=f"{rows[at, :8].tobytes()!r}",
+            expected=f"TREE, type 1, level {'of its siblings' if level is None else level}, {most} entries at most",
+        )
+    if own[0] > _LEVELS:
+        raise source.broken(addresses[0], "a B-tree has too many levels", found=int(own[0]))
+    found = rows[:, head:].copy().view(entry)
+    return int(own[0]), found[np.arange(most) < counts[:, None]], counts
+
+
+def chunk_node_size(source: Source, rank: int) -> int:
+    """Return how many bytes a node of a version 1 B-tree of chunks has, without its last key."""
+    return 8 + 2 * source.offset_size + 2 * source.chunk_rank * _chunk_entry(source, rank).itemsize
+
+
+def _chunk_entry(source: Source, rank: int) -> np.dtype[np.void]:
+    return _entry(source.offset_size, rank)
+
+
+@cache
+def _entry(size: int, rank: int) -> np.dtype[np.void]:
+    child = f"<u{size}"
+    return np.dtype([("size", "<u4"), ("mask", "<u4"), ("offsets", "<u8", (rank + 1,)), ("child", child)])
 
 
 def records(source: Source, address: int, types: Collection[int]) -> Iterator[bytes]:

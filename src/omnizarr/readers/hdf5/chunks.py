@@ -5,9 +5,12 @@ Spec: HDF5 File Format Specification, III.A "B-trees", VII "Appendix C: Types of
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import prod
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +25,8 @@ ALL: Final = 0xFFFFFFFF
 _COUNTABLE: Final = 1 << 62
 _FIXED: Final = "a block of a fixed array"
 _EXTENSIBLE: Final = "a block of an extensible array"
+_LEAST: Final = 512  # chunks of a grid of which a few are found without reading the whole index
+_NODES: Final = 96  # nodes of a whole index that are read in the time that a few nodes take
 _AT_ONCE: Final = 256  # parts of an index that are fetched together
 
 
@@ -144,17 +149,125 @@ def _numbers(scaled: NDArray[np.uint64], grid: tuple[int, ...]) -> tuple[NDArray
 
 
 def _tree(dataset: Dataset, grid: tuple[int, ...]) -> _Columns:
-    layout = dataset.layout
     source, address = dataset.header.source, _address(dataset)
     rank = len(grid)
     entries = btrees.chunk_entries(source, address, rank)
     offsets = entries["offsets"][:, :rank]
-    steps = np.array(layout.chunk_shape, np.uint64)
-    if (offsets % steps).any():
-        raise source.broken(address, "a chunk is not on the grid", expected=f"multiples of {layout.chunk_shape}")
-    numbers, inside = _numbers(offsets // steps, grid)
+    numbers, inside = _numbers(_scaled(dataset, offsets), grid)
     entries = entries[inside]
     return _columns(numbers, entries["child"], entries["size"], entries["mask"])
+
+
+def _scaled(dataset: Dataset, offsets: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the coordinates of chunks in the grid by those of their first elements."""
+    chunk_shape = dataset.layout.chunk_shape
+    steps = np.array(chunk_shape, np.uint64)
+    scaled = offsets // steps
+    if (scaled * steps != offsets).any():
+        raise dataset.header.source.broken(
+            _address(dataset), "a chunk is not on the grid", expected=f"multiples of {chunk_shape}"
+        )
+    return scaled
+
+
+class _Node(NamedTuple):
+    """A node of a version 1 B-tree: for each entry the number of its first chunk, and what it leads to."""
+
+    level: int
+    numbers: list[int]
+    children: list[int]
+    lengths: list[int]
+
+
+class Seeker:
+    """Finds chunks of a dataset with a version 1 B-tree, reading only the nodes that lead to them.
+
+    Nodes are kept. As each is one of a level below its parent, a loop ends.
+    """
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._dataset = dataset
+        self._nodes: dict[int, _Node] = {}
+        layout = dataset.layout
+        self.grid = tuple(-(-length // step) for length, step in zip(dataset.shape, layout.chunk_shape, strict=True))
+        nodes = prod(self.grid) // (2 * dataset.header.source.chunk_rank)
+        self._most = max(1, nodes // 2)
+        self._left = max(1, nodes // _NODES)
+
+    @classmethod
+    def of(cls, dataset: Dataset) -> Seeker | None:
+        """Return what finds chunks; None if reading the whole index takes about the same time."""
+        layout = dataset.layout
+        if layout.index != "tree" or layout.address is None or layout.has_raw_edges:
+            return None
+        found = cls(dataset)
+        return found if _LEAST <= prod(found.grid) < _COUNTABLE else None
+
+    def seek(self, numbers: Sequence[int]) -> tuple[list[int], list[int | None]] | None:
+        """Return offsets and lengths of chunks by number; a length is None if there is no chunk.
+
+        Return None if the whole index is better read: much of it is needed, or a chunk skips filters, or others are not
+        in the grid. Raises MetadataError for what is broken on the way.
+        """
+        places: dict[int, list[int]] = {_address(self._dataset): list(numbers)}
+        level: int | None = None
+        has_read = False
+        found: dict[int, tuple[int, int]] = {}
+        while places:
+            missing = [each for each in places if each not in self._nodes]
+            if missing and not has_read:
+                self._left -= 1
+                has_read = True
+            if self._left < 0 or len(self._nodes) + len(missing) > self._most:
+                return None
+            if missing and not self._read(missing, level):
+                return None
+            below: dict[int, list[int]] = {}
+            for address, wanted in places.items():
+                node = self._nodes[address]
+                if level is not None and node.level != level:
+                    return None  # the whole index says what is wrong
+                for number in wanted:
+                    at = bisect_right(node.numbers, number) - 1
+                    if at < 0:
+                        continue
+                    if node.level:
+                        below.setdefault(node.children[at], []).append(number)
+                    elif node.numbers[at] == number:
+                        found[number] = node.children[at], node.lengths[at]
+            level = node.level - 1
+            places = below
+        nothing = 0, None
+        pairs = [found.get(number, nothing) for number in numbers]
+        return [offset for offset, _ in pairs], [length for _, length in pairs]
+
+    def _read(self, addresses: list[int], level: int | None) -> bool:
+        """Read nodes; return False if they have what only the whole index tells."""
+        dataset, rank = self._dataset, len(self.grid)
+        source = dataset.header.source
+        own, entries, counts = btrees.chunk_nodes(source, addresses, rank, level)
+        scaled = _scaled(dataset, entries["offsets"][:, :rank])
+        beyond = scaled[:, 1:] >= np.array(self.grid[1:], np.uint64)
+        if beyond.any() or (not own and len(entries) and entries["mask"].any()):
+            return False
+        weights = np.array([prod(self.grid[axis + 1 :]) for axis in range(rank)], np.int64)
+        if len(scaled) and int(scaled[:, 0].max()) * int(weights[0]) >= _COUNTABLE:
+            return False
+        numbers = scaled.astype(np.int64) @ weights
+        children = entries["child"].astype(np.uint64)
+        lengths = entries["size"].astype(np.uint64)
+        if not own:
+            children = children + np.uint64(source.base)
+            _check(dataset, children, lengths)
+        columns = numbers.tolist(), children.tolist(), lengths.tolist()
+        start = 0
+        for address, count in zip(addresses, counts.tolist(), strict=True):
+            of_node = [column[start : start + count] for column in columns]
+            if any(first >= second for first, second in pairwise(of_node[0])):
+                return False
+            self._nodes[address] = _Node(own, *of_node)
+            start += count
+        return True
 
 
 def _tree_2(dataset: Dataset, grid: tuple[int, ...]) -> _Columns:

@@ -70,6 +70,8 @@ class Source:
         Half of the number of children that a node of a version 1 B-tree of chunks has room for.
     shared : int or None
         The address of the table of shared messages.
+    is_far : bool
+        Whether each request takes time.
     is_open : bool
         Whether a writer has it open, or did not close it.
     """
@@ -87,7 +89,7 @@ class Source:
         self.shared: int | None = None
         self.is_open = False
         self._blocks: dict[int, bytes] = {}
-        self._is_far = not file.is_local and self.store.features.concurrency > 1
+        self.is_far = not file.is_local and self.store.features.concurrency > 1
         self._ahead = _AHEAD
         self._unused: set[int] = set()  # blocks that were fetched ahead last, and not needed yet
         self._wanted: set[int] | None = None  # blocks that tasks need, while they are tried
@@ -95,7 +97,7 @@ class Source:
         self._parsed: dict[Any, Any] = {}
         self._images: list[tuple[int, bytes]] = []
         self.memo: dict[Any, Any] = {}
-        if self._is_far:
+        if self.is_far:
             self._keep(0, bytes(file.head(FIRST)))
             file.forget_head()
 
@@ -114,7 +116,7 @@ class Source:
 
     def _read_large(self, start: int, stop: int) -> bytes:
         numbers = range(start // _BLOCK, -(-stop // _BLOCK))
-        missing = [number for number in numbers if number not in self._blocks] if self._is_far else numbers
+        missing = [number for number in numbers if number not in self._blocks] if self.is_far else numbers
         if missing and self._is_tried():
             self._want(missing)
         if missing:
@@ -127,7 +129,7 @@ class Source:
         starts = [self._checked(each, 1) for each in addresses]
         rows = np.zeros((len(starts), length), np.uint8)
         spans = [(start, min(start + length, self.size)) for start in starts]
-        known = {number for number, span in enumerate(spans) if self._is_far and self._has(span)}
+        known = {number for number, span in enumerate(spans) if self.is_far and self._has(span)}
         left = [span for number, span in enumerate(spans) if number not in known]
         fetched = iter(self._images_in(left, self.file.read(left)) if left else ())
         for number, (row, (start, stop)) in enumerate(zip(rows, spans, strict=True)):
@@ -144,7 +146,7 @@ class Source:
 
     def expect_spans(self, spans: Iterable[tuple[int, int]]) -> None:
         """Fetch parts of the file that are read soon, as `expect` does: each from an address to another."""
-        if not self._is_far or self._wanted is not None:
+        if not self.is_far or self._wanted is not None:
             return
         numbers: set[int] = set()
         for each, end in spans:
@@ -164,7 +166,7 @@ class Source:
     def is_here(self, address: int, length: int) -> bool:
         """Return whether reading bytes at an address, or what the file has of them, takes no request."""
         start = self.base + address
-        return not self._is_far or self._has((start, min(start + length, self.size)))
+        return not self.is_far or self._has((start, min(start + length, self.size)))
 
     def together(self, tasks: Sequence[Callable[[], T]]) -> Iterator[T]:
         """Yield what tasks return, in their order.
@@ -172,7 +174,7 @@ class Source:
         Where each request takes time, what all of them read is fetched together: a task that needs bytes which are not
         here begins again when they are. So it must do nothing but read.
         """
-        if not self._is_far or self._wanted is not None:
+        if not self.is_far or self._wanted is not None:
             yield from (task() for task in tasks)
             return
         for start in range(0, len(tasks), _TASKS):
@@ -303,7 +305,7 @@ class Source:
                 self._want([number])
             start, stop = self._span_of(number)
             self._keep(start, self._fetch(start * _BLOCK, min(stop * _BLOCK, self.size)))
-            if self._is_far:
+            if self.is_far:
                 self._unused.update(range(start, stop))
             found = self._blocks[number]
         if self._unused:
@@ -312,7 +314,7 @@ class Source:
 
     def _span_of(self, number: int) -> tuple[int, int]:
         """Return which blocks are fetched if one is missing: more than before if most of those before were used."""
-        if not self._is_far:
+        if not self.is_far:
             return number, number + 1
         is_of_use = 2 * len(self._unused) < self._ahead or self.is_small
         self._ahead = min(2 * self._ahead, _MOST_AHEAD) if is_of_use else max(1, self._ahead // 2)
@@ -345,7 +347,7 @@ class Source:
         count = len(data) // _BLOCK
         if count * _BLOCK < len(data) and first * _BLOCK + len(data) == self.size:
             count += 1
-        if (len(self._blocks) + count) * _BLOCK > (_CACHED if self._is_far else _CACHED_NEAR):
+        if (len(self._blocks) + count) * _BLOCK > (_CACHED if self.is_far else _CACHED_NEAR):
             self._blocks = {}
         for number in range(count):
             self._blocks[first + number] = data[number * _BLOCK : (number + 1) * _BLOCK]

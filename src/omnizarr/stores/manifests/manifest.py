@@ -15,7 +15,7 @@ A reader of a format makes manifests; `omnizarr.stores.manifests.store.ManifestS
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
@@ -311,6 +311,27 @@ class Strided:
 
 
 AnyManifest: TypeAlias = Manifest | Strided
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """An index of which a part tells where some chunks lie. All are in the first file, and none skips codecs.
+
+    Attributes
+    ----------
+    whole : callable
+        Returns the manifest, for which the whole index is read.
+    seek : callable
+        Returns offsets and lengths of chunks by number, with None as the length of those that are not stored. None: the
+        whole index is better read.
+    """
+
+    whole: Callable[[], AnyManifest]
+    seek: Callable[[Sequence[int]], tuple[list[int], list[int | None]] | None]
+
+    def __call__(self) -> AnyManifest:
+        """Return the manifest."""
+        return self.whole()
 
 
 def strided(

@@ -8,7 +8,7 @@ numbers of files. Opening an array and reading one chunk costs one look-up, what
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from omnizarr.errors import OmnizarrError
@@ -85,6 +85,8 @@ class Places:
 
     All files are on this machine, or all behind one client. Otherwise the store is to be asked for each chunk.
     """
+
+    is_index = False
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -195,6 +197,52 @@ class Places:
         """Learn which versions of files have been read: the store reads the same."""
         for number, version in versions:
             self._files[number].adopt(*version)
+
+
+class Sought:
+    """What finds chunks of one array in a file by those parts of its index that lead to them.
+
+    Parameters
+    ----------
+    seek : callable
+        That of an `Index`.
+    near : tuple or None
+        What `File.status` says of the file.
+    far : tuple of str, str, Opened, or None
+        The file, if it is elsewhere.
+    way : tuple of Store, Access, or None
+        How it is reached.
+    """
+
+    is_index = True
+
+    def __init__(
+        self,
+        seek: Callable[[Sequence[int]], tuple[list[int], list[int | None]] | None],
+        near: tuple[str, int, int, int, int] | None,
+        far: tuple[str, str, Opened] | None,
+        way: tuple[Store, Access] | None,
+    ) -> None:
+        self._seek = seek
+        self._near = [] if near is None else [(near, True)]
+        self._far = [] if far is None else [far]
+        self._way = way
+
+    def find(self, keys: Sequence[str], numbers: memoryview) -> Found:
+        """Return where chunks lie. Raises NotImplementedError if the whole index is better read; OmnizarrError."""
+        found = self._seek(numbers.tolist())
+        if found is None:
+            raise NotImplementedError("the whole index is better read")
+        offsets, lengths = found
+        columns = (
+            array("Q", offsets),
+            array("Q", [NOT_STORED if length is None else length for length in lengths]),
+            array("I", bytes(4 * len(offsets))),
+        )
+        return Found(columns, {}, 0, self._near, self._far, self._way)
+
+    def opened(self, versions: Sequence[tuple[int, tuple[int, str | None, str | None, int]]]) -> None:
+        """Learn nothing: the version is known."""
 
 
 class _New(NamedTuple):

@@ -19,7 +19,7 @@ from omnizarr.model import UNDEFINED, ArrayMetadata, datatypes, grids, keys, str
 from omnizarr.model.grids import Grid
 from omnizarr.model.key_forms import KeyEncoding
 from omnizarr.stores import ranges, threads, verbs
-from omnizarr.stores.access import Access, Chunks, Divided, Remote
+from omnizarr.stores.access import Access, Chunks, Divided, Finder, Remote
 from omnizarr.stores.base import (
     Buffer,
     Buffers,
@@ -40,8 +40,9 @@ from omnizarr.stores.base import (
 from omnizarr.stores.base import Extent as FilePart
 from omnizarr.stores.local.memory import MemoryStore
 from omnizarr.stores.manifests.file import File
-from omnizarr.stores.manifests.manifest import AnyManifest, Extent, Manifest, Strided
+from omnizarr.stores.manifests.manifest import AnyManifest, Extent, Index, Manifest, Strided
 from omnizarr.stores.manifests.parts import PartStore, Wanted
+from omnizarr.stores.manifests.places import Sought
 from omnizarr.stores.ranges import Range
 
 Loader: TypeAlias = Callable[[], AnyManifest]
@@ -79,6 +80,11 @@ class Table:
     def is_loaded(self) -> bool:
         """Whether the manifest is in memory."""
         return self._chunks is not None
+
+    @property
+    def index(self) -> Index | None:
+        """What finds chunks without the manifest, until that is in memory; None if nothing does."""
+        return self._load if self._chunks is None and isinstance(self._load, Index) else None
 
     @property
     def chunks(self) -> AnyManifest:
@@ -457,15 +463,39 @@ class ManifestStore(PartStore):
 
         Chunks with heads are made here, so there is none for them.
         """
-        path = next(self._above(f"{as_prefix(prefix)}0"), None)
-        table = None if path is None else self.table_of(path)
-        if table is None or any(self._place(key) is not None for key in self._documents_below([as_prefix(prefix)])):
+        table = self._table_below(prefix)
+        if table is None:
             return None
         manifest = table.chunks
         if isinstance(manifest, Manifest) and manifest.heads is not None:
             return None
         files = self._statuses() or self._remote()
         return None if files is None else Chunks(table.grid.grid_shape, manifest, files)
+
+    def _table_below(self, prefix: str) -> Table | None:
+        """Return where the chunks of an array lie; None if the reader has made some of them."""
+        path = next(self._above(f"{as_prefix(prefix)}0"), None)
+        table = None if path is None else self.table_of(path)
+        if table is None or any(self._place(key) is not None for key in self._documents_below([as_prefix(prefix)])):
+            return None
+        return table
+
+    @answers(verbs.places)
+    def _places(self, prefix: str) -> Finder | None:
+        """Return what finds chunks without the whole index, if there is such a thing."""
+        table = self._table_below(prefix)
+        index = None if table is None else table.index
+        if index is None:
+            return None
+        file = self._files[0]
+        if file.is_local:
+            status = file.status
+            return None if status is None else Sought(index.seek, status, None, None)
+        access = verbs.access(file.store)
+        version = None if access is None or access.ignores_ranges else file.version
+        if access is None or version is None:
+            return None
+        return Sought(index.seek, None, (access.prefix + file.key, file.key, version), (file.store, access))
 
     def _remote(self) -> Remote | None:
         """Return the versions of remote files that are read; None if there are others, or reading them takes more."""
