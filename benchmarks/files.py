@@ -15,9 +15,7 @@ import argparse
 import io
 import json
 import os
-import resource
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -27,18 +25,22 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final, Literal
 
 import numpy as np
 
-from benchmarks import delayed, reports, running
+from benchmarks import delayed, fresh, reports, running
 from benchmarks.workloads import AnyArray
 
 SECONDS: Final = 0.020  # that the server waits
 PATIENCE: Final = 600.0  # seconds for one process
-BEGIN, END = "<!-- files: begin -->", "<!-- files: end -->"
+MARKS: Final = "<!-- files: begin -->", "<!-- files: end -->"
+INTRO: Final = """\
+## Files of other formats
+
+``python -m benchmarks.files`` reads HDF5 and TIFF files in place. Opening the file counts. Seconds, and in brackets
+seconds of all processors; the first library is omnizarr."""
 BOX: Final = 100  # elements along each side of a window
 Place = Literal["disk", "HTTP"]
 PLACES: Final[tuple[Place, ...]] = ("disk", "HTTP")
@@ -357,23 +359,12 @@ def work(request: dict[str, Any]) -> dict[str, Any]:
         return {"reason": "wrong values"}
     seconds, processor = [], []
     for _ in range(request["runs"]):
-        spent, began = _processor(), time.perf_counter()
+        spent, began = fresh.processor_seconds(), time.perf_counter()
         with peer.opened(request["place"], name) as array:
             action.of(array, size)
         seconds.append(time.perf_counter() - began)
-        processor.append(_processor() - spent)
-    return {"seconds": seconds, "processor": processor, "version": _version(peer.package)}
-
-
-def _processor() -> float:
-    return sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return ""
+        processor.append(fresh.processor_seconds() - spent)
+    return {"seconds": seconds, "processor": processor, "version": fresh.version_of(peer.package)}
 
 
 # -- rows ----------------------------------------------------------------------------------------------------------
@@ -455,22 +446,6 @@ class Row:
         return "; ".join(words)
 
 
-def ask(python: str, request: dict[str, Any]) -> dict[str, Any]:
-    """Let a process measure."""
-    environment = {**os.environ, "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
-    try:
-        done = subprocess.run(  # noqa: S603
-            [python, "-m", "benchmarks.files", "--work", json.dumps(request)],
-            capture_output=True, text=True, cwd=running.ROOT, timeout=PATIENCE, check=True, env=environment,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return {"reason": "no answer in time"}
-    except subprocess.CalledProcessError as error:
-        return {"reason": f"the process ended ({error.returncode}): {''.join(error.stderr.splitlines()[-1:])}"}
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
-
-
 def measure(
     case: Case, size: Size, files: Path, url: str, pythons: list[str], peers: list[str], versions: dict[str, str]
 ) -> Row:
@@ -485,10 +460,10 @@ def measure(
                 "place": str(files / file) if case.place == "disk" else f"{url}/{file}",
                 "values": str(files / "values.npy"),
             }  # fmt: skip
-            found = ask(pythons[taking[peer]], request)
+            found = fresh.ask("benchmarks.files", request, PATIENCE, pythons[taking[peer]])
             while "reason" in found and "ModuleNotFoundError" in found["reason"] and taking[peer] + 1 < len(pythons):
                 taking[peer] += 1
-                found = ask(pythons[taking[peer]], request)
+                found = fresh.ask("benchmarks.files", request, PATIENCE, pythons[taking[peer]])
             if "reason" in found:
                 row.reasons[peer] = found["reason"]
                 del taking[peer]
@@ -547,33 +522,12 @@ def _cell(row: Row, peer: str) -> str:
     return f"{reports.amount(seconds, 's')} ({reports.amount(processor, 's')})"
 
 
-def publish(text: str) -> None:
-    """Put the tables into the page of the manual, at its end if they are not there yet."""
-    page = reports.PAGE
-    content = page.read_text(encoding="utf-8")
-    if BEGIN not in content:
-        intro = (
-            "## Files of other formats\n\n``python -m benchmarks.files`` reads HDF5 and TIFF files in place. Opening "
-            "the file counts. Seconds, and in brackets seconds of all processors; the first library is omnizarr."
-        )
-        page.write_text(f"{content.rstrip()}\n\n{intro}\n\n{BEGIN}\n{END}\n", encoding="utf-8")
-    reports.into_page(page, text, BEGIN, END)
-
-
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.files", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a sixteenth of the size, fewer rounds")
-    parser.add_argument("--only", nargs="+", metavar="WORD", help="rows whose title contains one of these")
-    parser.add_argument("--peers", nargs="+", metavar="NAME", choices=PEERS, default=list(PEERS))
-    parser.add_argument("--rounds", type=int, help="how many times each measures")
+    parser = fresh.parser("benchmarks.files", __doc__, PEERS, quick="a sixteenth of the size, fewer rounds")
     parser.add_argument(
         "--python", action="append", default=[], metavar="PATH",
         help="another interpreter to look in for libraries that this one does not have",
     )  # fmt: skip
-    parser.add_argument("--directory", type=Path, help="where to make files (up to 2 GB)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="save all figures")
-    parser.add_argument("--docs", action="store_true", help="put the tables into docs/benchmarks-data.md")
-    parser.add_argument("--work", type=json.loads, help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
@@ -605,11 +559,10 @@ def main() -> None:
             row = measure(case, size, servers.files, servers.url, pythons, options.peers, versions)
             rows.append(row)
             terminal(row)
-            if options.json:
-                found = {"about": about, "size": vars(size), "versions": versions, "results": [*map(_saved, rows)]}
-                options.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+            found = {"about": about, "size": vars(size), "versions": versions, "results": [*map(_saved, rows)]}
+            fresh.save(options.json, found)
     if options.docs:
-        publish(markdown(rows, about, size, versions))
+        fresh.publish(markdown(rows, about, size, versions), MARKS, INTRO)
 
 
 def _saved(row: Row) -> dict[str, Any]:

@@ -14,9 +14,7 @@ import itertools
 import json
 import os
 import random
-import resource
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -27,9 +25,9 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from benchmarks import bare_client, reports, running
+from benchmarks import bare_client, fresh, reports, running
 from benchmarks.peers.contract import Unsupported
-from benchmarks.remote import PEERS, Entry, Place, Remote
+from benchmarks.remote import PEERS, Place, Remote
 from benchmarks.workloads import AnyArray
 
 PATIENCE: Final = 300.0  # seconds for one process
@@ -167,10 +165,6 @@ def _act(peer: Remote, case: Case, values: AnyArray | None, name: str) -> tuple[
     return lambda: peer.read(array, case.slices), values[case.slices]
 
 
-def _processor() -> float:
-    return sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
-
-
 def work(request: dict[str, Any]) -> dict[str, Any]:
     """Measure one case with one peer, after a trial: that is what a process of its own does."""
     entry, case = PEERS[request["peer"]], CASES[request["case"]]
@@ -194,10 +188,10 @@ def work(request: dict[str, Any]) -> dict[str, Any]:
     del result
     seconds, processor = [], []
     for _ in range(request["runs"] if took < SLOW else 1):
-        spent, began = _processor(), time.perf_counter()
+        spent, began = fresh.processor_seconds(), time.perf_counter()
         result = action()
         seconds.append(time.perf_counter() - began)
-        processor.append(_processor() - spent)
+        processor.append(fresh.processor_seconds() - spent)
         del result
     return {"seconds": seconds, "processor": processor, "version": version}
 
@@ -243,23 +237,6 @@ class Row:
         return None
 
 
-def ask(python: str, request: dict[str, Any], entry: Entry) -> dict[str, Any]:
-    """Let a process measure."""
-    environment = {**os.environ, **entry.environment, "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
-    try:
-        done = subprocess.run(  # noqa: S603
-            [python, "-m", "benchmarks.latency", "--work", json.dumps(request)],
-            capture_output=True, text=True, cwd=running.ROOT, timeout=PATIENCE, check=True, env=environment,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return {"reason": "no answer in time"}
-    except subprocess.CalledProcessError as error:
-        said = "".join(error.stderr.splitlines()[-1:])
-        return {"reason": f"the process ended ({error.returncode}): {said}"}
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
-
-
 @dataclass(frozen=True)
 class Bench:
     """What is needed to measure."""
@@ -290,7 +267,11 @@ class Bench:
                     "peer": peer, "case": number, "url": place.url, "options": dict(place.options),
                     "values": str(self.values), "runs": self.runs, "name": name,
                 }  # fmt: skip
-                found = self.fetch_bare(case, place) if peer == BARE else ask(self.python, request, PEERS[peer])
+                found = (
+                    self.fetch_bare(case, place)
+                    if peer == BARE
+                    else fresh.ask("benchmarks.latency", request, PATIENCE, self.python, **PEERS[peer].environment)
+                )
                 if case.verb == "write" and "reason" not in found and not self.written(DATA[case.data], name):
                     found = {"reason": "wrong values written"}
                 if "reason" in found:

@@ -14,10 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import resource
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -25,14 +22,13 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, Literal
 
 import numpy as np
 
-from benchmarks import delayed, reports, running
+from benchmarks import delayed, fresh, reports, running
 from benchmarks.workloads import AnyArray
 
 SECONDS: Final = 0.020  # that the server waits
@@ -40,7 +36,7 @@ PATIENCE: Final = 300.0  # seconds for one process
 BATCH: Final = 64
 MEMORY: Final = 256_000_000
 WORKERS: Final = 2
-BEGIN, END = "<!-- loaders: begin -->", "<!-- loaders: end -->"
+MARKS: Final = "<!-- loaders: begin -->", "<!-- loaders: end -->"
 Place = Literal["disk", "HTTP"]
 PLACES: Final[tuple[Place, ...]] = ("disk", "HTTP")
 Kind = Literal["rows", "windows"]
@@ -267,9 +263,9 @@ def work(request: dict[str, Any]) -> dict[str, Any]:
             import_module("zarr")  # which only the workers have imported
         before = _resident("VmRSS")
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # forget the most that it had
-        spent, began = _processor(), time.perf_counter()
+        spent, began = fresh.processor_seconds(), time.perf_counter()
         count, found, known = peer.load(request["place"], kind, size)
-        seconds, processor = time.perf_counter() - began, _processor() - spent
+        seconds, processor = time.perf_counter() - began, fresh.processor_seconds() - spent
         most = _resident("VmHWM") - before
     except Exception as error:  # noqa: BLE001 - whatever a library cannot do
         return {"reason": f"{type(error).__name__}: {str(error).splitlines()[0][:100] if str(error) else ''}"}
@@ -277,7 +273,7 @@ def work(request: dict[str, Any]) -> dict[str, Any]:
         return {"reason": "wrong values"}
     return {
         "count": count, "seconds": seconds / count, "processor": processor / count, "nbytes": most, **known,
-        "version": _version(peer.package),
+        "version": fresh.version_of(peer.package),
     }  # fmt: skip
 
 
@@ -288,21 +284,9 @@ def _expected(values: AnyArray, peer: str, kind: Kind, size: Size, count: int) -
     return sum(total(values[samples.box(index)]) for index in samples.order[:count].tolist())
 
 
-def _processor() -> float:
-    whose = resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN
-    return sum(sum(resource.getrusage(who)[:2]) for who in whose)
-
-
 def _resident(name: str) -> int:
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return str(import_module(package).__version__)
 
 
 # -- rows --------------------------------------------------------------------------------------------------------------
@@ -341,22 +325,6 @@ class Row:
         return "; ".join(words)
 
 
-def ask(python: str, request: dict[str, Any]) -> dict[str, Any]:
-    """Let a process measure."""
-    environment = {**os.environ, "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
-    command = [python, "-m", "benchmarks.loaders", "--work", json.dumps(request)]
-    try:
-        done = subprocess.run(  # noqa: S603
-            command, capture_output=True, text=True, cwd=running.ROOT, timeout=PATIENCE, check=True, env=environment
-        )
-    except subprocess.TimeoutExpired:
-        return {"reason": "no answer in time"}
-    except subprocess.CalledProcessError as error:
-        return {"reason": f"the process ended ({error.returncode}): {''.join(error.stderr.splitlines()[-1:])}"}
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
-
-
 def measure(row: Row, size: Size, servers: delayed.Servers, python: str, peers: list[str]) -> None:
     """Measure one array in one place with all libraries, in turn."""
     kind = DATA[row.data].kind
@@ -375,7 +343,7 @@ def measure(row: Row, size: Size, servers: delayed.Servers, python: str, peers: 
                     for what, name in (("place", row.data), ("trial", f"trial-{row.data}"))
                 },
             }  # fmt: skip
-            found = ask(python, request)
+            found = fresh.ask("benchmarks.loaders", request, PATIENCE, python)
             if "reason" in found:
                 row.reasons[peer] = found["reason"]
                 continue
@@ -454,32 +422,14 @@ INTRO: Final = """\
 time, in brackets time of all processors, and how many times the time of omnizarr that is. TensorStore is used by hand,
 with its batches, futures and cache. The DataLoader of torch has two forked workers, and like xbatcher loads 128 samples
 only. h5py reads chunks of the same shape, in zlib. "In order" is omnizarr, which reads all of the array from its
-beginning; windows overlap, so they have twice its elements. annbatch needs Python 3.12, and did not take part.
-"""
-
-
-def publish(text: str) -> None:
-    """Put the tables into the page of the manual, at its end if they are not there yet."""
-    page = reports.PAGE
-    content = page.read_text(encoding="utf-8")
-    if BEGIN not in content:
-        page.write_text(f"{content.rstrip()}\n\n{INTRO}\n{BEGIN}\n{END}\n", encoding="utf-8")
-    reports.into_page(page, text, BEGIN, END)
+beginning; windows overlap, so they have twice its elements. annbatch needs Python 3.12, and did not take part."""
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.loaders", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="an eighth of the size, one round")
-    parser.add_argument("--only", nargs="+", metavar="WORD", help="rows whose title contains one of these")
-    parser.add_argument("--peers", nargs="+", metavar="NAME", choices=PEERS, default=list(PEERS))
-    parser.add_argument("--rounds", type=int, help="how many times each measures")
+    parser = fresh.parser("benchmarks.loaders", __doc__, PEERS, quick="an eighth of the size, one round")
     parser.add_argument(
         "--python", default=sys.executable, metavar="PATH", help="the interpreter that has the libraries"
     )
-    parser.add_argument("--directory", type=Path, help="where to make files")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="save all figures")
-    parser.add_argument("--docs", action="store_true", help="put the tables into docs/benchmarks-data.md")
-    parser.add_argument("--work", type=json.loads, help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
@@ -518,13 +468,10 @@ def main() -> None:
         for row in rows:
             measure(row, size, servers, options.python, options.peers)
             terminal(row)
-            if options.json:
-                saved = [{"title": each.title, "found": each.found, "reasons": each.reasons} for each in rows]
-                options.json.write_text(
-                    json.dumps({"about": about, "results": saved}, indent=1) + "\n", encoding="utf-8"
-                )
+            saved = [{"title": each.title, "found": each.found, "reasons": each.reasons} for each in rows]
+            fresh.save(options.json, {"about": about, "results": saved})
     if options.docs:
-        publish(markdown(rows, about, size))
+        fresh.publish(markdown(rows, about, size), MARKS, INTRO)
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from benchmarks import reports, running
+from benchmarks import fresh, reports, running
 
 LIBRARIES: Final = {"omnizarr": "omnizarr.netcdf", "netCDF4": "netCDF4", "HDF5": "netCDF4"}
 BEGIN, END = "<!-- netcdf: begin -->", "<!-- netcdf: end -->"
@@ -296,23 +296,10 @@ WORKLOADS: Final = (
 MAKERS: Final = {"raw": "make_large", "zlib": "make_large", "many": "make_many"}
 
 
-class Failed(Exception):  # noqa: N818
-    """A process ended without an answer."""
-
-
 def process(task: Task, action: str, name: str) -> Outcome:
     """Do something in a process of its own."""
     request = {**vars(task), "folder": str(task.folder), "size": vars(task.size), "action": action, "name": name}
-    try:
-        done = subprocess.run(  # noqa: S603
-            [sys.executable, "-m", "benchmarks.netcdf", "--work", json.dumps(request)],
-            capture_output=True, text=True, cwd=running.ROOT, timeout=PATIENCE, check=True,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        raise Failed("no answer in time")
-    except subprocess.CalledProcessError as error:
-        raise Failed(f"the process ended ({error.returncode}): {''.join(error.stderr.splitlines()[-1:])}")
-    seconds, result = json.loads(done.stdout.splitlines()[-1])
+    seconds, result = fresh.run("benchmarks.netcdf", request, PATIENCE)
     return seconds, result
 
 
@@ -331,7 +318,7 @@ def measure(workload: Workload, tasks: list[Task]) -> dict[str, Any]:
     def attempt(task: Task) -> Outcome | None:
         try:
             return process(task, workload.action, workload.data)
-        except Failed as error:
+        except fresh.Failed as error:
             reasons[task.library] = str(error)
             return None
 

@@ -5,7 +5,7 @@ import importlib.util
 import numpy as np
 import pytest
 
-from benchmarks import delayed, files
+from benchmarks import delayed, files, fresh
 from benchmarks.files import ACTIONS, CASES, DATA, PEERS, Row, Size, Target
 
 for package in ("h5py", "obstore", "tifffile"):
@@ -89,7 +89,7 @@ def test_tables_and_page(tmp_path, monkeypatch):
     assert "| raw, chunks of 16 KiB: a plane | 1 ms (2 ms) | 500 ms (250 ms) | not slower than fetch, h5py |" in text
     page = tmp_path / "page.md"
     page.write_text("# Title\n")
-    monkeypatch.setattr(files.reports, "PAGE", page)
-    files.publish(text)
-    files.publish(text)
+    monkeypatch.setattr(fresh.reports, "PAGE", page)
+    fresh.publish(text, files.MARKS, files.INTRO)
+    fresh.publish(text, files.MARKS, files.INTRO)
     assert page.read_text().count("## Files of other formats") == page.read_text().count("| raw, ") == 1
