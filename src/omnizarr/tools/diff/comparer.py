@@ -206,12 +206,7 @@ class _Comparison:
         for side, node in (("first", one), ("second", other)):
             if node.error is not None:
                 self.problems.append((path, f"the {side} cannot be read: {node.error}"))
-        if one.meaning is None or other.meaning is None:
-            return
-        if one.meaning.kind != other.meaning.kind:
-            self._enter(path, "kind", left=one.meaning.kind, right=other.meaning.kind)
-            return
-        self._compare_meanings(path, one, other, one.meaning, other.meaning)
+        self._compare_meanings(path, one, other)
         left, right = one.array, other.array
         if left is not None and right is not None:
             self.storage += _differences_of_storage(path, left.metadata, right.metadata)
@@ -222,23 +217,27 @@ class _Comparison:
                 if found is not None:
                     self._enter(path, "values", left=found.left, right=found.right, values=found)
 
-    def _compare_meanings(self, path: str, left_node: Node, right_node: Node, one: Meaning, other: Meaning) -> None:
-        kind: Kind
-        for kind in ("shape", "data_type", "dimension_names"):
-            left, right = getattr(one, kind), getattr(other, kind)
-            if left != right:
-                self._enter(path, kind, left=left, right=right)
-        alike = _alike(path, one, other)
-        for name in [*one.attributes, *(name for name in other.attributes if name not in one.attributes)]:
+    def _compare_meanings(self, path: str, one: Node, other: Node) -> None:
+        left, right = one.meaning, other.meaning
+        if left is None or right is None:
+            return
+        if left.kind != right.kind:
+            self._enter(path, "kind", left=left.kind, right=right.kind)
+            return
+        member: Kind
+        for member in ("shape", "data_type", "dimension_names"):
+            if getattr(left, member) != getattr(right, member):
+                self._enter(path, member, left=getattr(left, member), right=getattr(right, member))
+        alike = _alike(path, left, right)
+        for name in {**left.attributes, **right.attributes}:
             if name in self.left_out or name in alike:
                 continue
-            if name not in other.attributes:
-                self._enter(path, "attribute", name=name, left=thawed(one.attributes[name]), only="left")
-            elif name not in one.attributes:
-                self._enter(path, "attribute", name=name, right=thawed(other.attributes[name]), only="right")
-            elif not same(one.attributes[name], other.attributes[name]):
-                both = _stored(left_node, one, name), _stored(right_node, other, name)
-                self._enter(path, "attribute", name=name, left=both[0], right=both[1])
+            if name not in right.attributes:
+                self._enter(path, "attribute", name=name, left=thawed(left.attributes[name]), only="left")
+            elif name not in left.attributes:
+                self._enter(path, "attribute", name=name, right=thawed(right.attributes[name]), only="right")
+            elif not same(left.attributes[name], right.attributes[name]):
+                self._enter(path, "attribute", name=name, left=_stored(one, name), right=_stored(other, name))
 
     def _try_values(
         self, left: Found[ArrayMetadata], right: Found[ArrayMetadata], effort: Effort, tick: Tick
@@ -298,10 +297,11 @@ def _alike(path: str, one: Meaning, other: Meaning) -> AbstractSet[str]:
     return {name for name, value in left.items() if name in right and same(value, right[name])}
 
 
-def _stored(node: Node, meaning: Meaning, name: str) -> JSON:
-    """Return an attribute as it is stored, if it is stored under that name."""
-    stored: Mapping[str, JSON] = {} if node.found is None else node.found.metadata.attributes
-    value: JSON = thawed(stored.get(name, meaning.attributes[name]))
+def _stored(node: Node, name: str) -> JSON:
+    """Return an attribute as it is stored, or as it is meant if nothing is stored under its name."""
+    stored = {} if node.found is None else node.found.metadata.attributes
+    meant = {} if node.meaning is None else node.meaning.attributes
+    value: JSON = thawed(stored[name] if name in stored else meant[name])
     return value
 
 
