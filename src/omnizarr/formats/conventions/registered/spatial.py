@@ -74,6 +74,14 @@ class Affine(NamedTuple):
         """
         return self.a * column + self.b * row + self.c, self.d * column + self.e * row + self.f
 
+    def moved(self, by: float) -> Affine:
+        """Return the transform that starts so many elements later, along columns and rows.
+
+        >>> Affine(10, 0, 500, 0, -10, 900).moved(0.5)
+        Affine(a=10, b=0, c=505.0, d=0, e=-10, f=895.0)
+        """
+        return self._replace(c=self.c + (self.a + self.b) * by, f=self.f + (self.d + self.e) * by)
+
     def bounds(self, height: int, width: int, registration: str = "pixel") -> tuple[float, float, float, float]:
         """Return the smallest x and y, and the largest: of edges of elements, or with "node" of their centres.
 
