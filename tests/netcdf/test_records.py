@@ -4,6 +4,7 @@ import json
 import os
 import pickle
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -18,9 +19,9 @@ import omnizarr
 from omnizarr import errors
 from omnizarr.netcdf import Dataset, records
 from omnizarr.nodes import unsaved
-from omnizarr.stores import MemoryStore, SQLiteStore
+from omnizarr.stores import LocalStore, MemoryStore, SQLiteStore
 from tests.concurrency.interruptions import Interrupter
-from tests.fakes import FaultyStore
+from tests.fakes import FaultyStore, WatchedStore
 from tests.repeats import runs
 
 RUNS = runs(30)
@@ -165,6 +166,57 @@ def test_the_next_write_stores_what_waits_long_or_is_much(name, value, monkeypat
     assert array.shape == (4 - waiting,)
     assert array[:3].tolist() == [0, 1, 2]
     dataset.close()
+
+
+@pytest.mark.parametrize("place", ["memory", "directory"])
+@pytest.mark.parametrize("start", [0, 3, 4])
+@pytest.mark.parametrize("pieces", [[(0, 3)], [(0, 2), (2, 5)], [(0, 1), (2, 3)], [(2, 5)], []])
+def test_what_lies_beyond_is_never_seen_where_a_variable_has_fewer_records_than_others(place, start, pieces, tmp_path):
+    store = MemoryStore() if place == "memory" else LocalStore(tmp_path / "x.zarr")
+    dataset = made(store)
+    dataset["v"][:start] = dataset["t"][:start] = 1
+    dataset.close()
+    documents = {name: bytes(store.get(f"{name}/.zarray")) for name in "vt"}
+    for name, document in documents.items():  # a writer that was killed, or another program, left chunks
+        array = omnizarr.open_array(store, path=name)
+        array.resize((20, *array.shape[1:]))
+        array[start:] = 9
+        store.set(f"{name}/.zarray", document)
+    with Dataset(store, "r+") as dataset:
+        dataset["t"][start : start + 7] = 2
+        for begin, end in pieces:
+            dataset["v"][start + begin : start + end] = 2
+    expected = np.full(start + 7, -1)
+    expected[:start] = 1
+    for begin, end in pieces:
+        expected[start + begin : start + end] = 2
+    assert omnizarr.open_array(store, path="v")[...].tolist() == [[each] * 3 for each in expected]
+    assert omnizarr.open_array(store, path="t")[...].tolist() == [1] * start + [2] * 7
+
+
+@pytest.mark.parametrize("last", [100, 98])
+def test_nothing_is_looked_for_where_records_are_written(last):
+    asked = []
+    store = WatchedStore(MemoryStore(), lambda verb, key: asked.append((verb, key)))
+    dataset = made(store)
+    dataset["v"][:last] = 1
+    dataset["t"][:100] = 1
+    asked.clear()
+    dataset.sync()
+    assert len([key for verb, key in asked if verb != "set" and re.fullmatch(r"v/[0-9]+.0", key)]) <= 2
+    assert omnizarr.open_array(store, path="v")[...].tolist() == [[1] * 3] * last + [[-1] * 3] * (100 - last)
+
+
+def test_records_are_stored_when_all_variables_have_them_if_they_are_many(monkeypatch):
+    monkeypatch.setattr(records, "MOST_AT_ONCE", 5_000)
+    store = MemoryStore()
+    dataset = made(store)
+    lengths = set()
+    for number in range(1000):
+        append(dataset, [number])
+        lengths.add((len(omnizarr.open_array(store, path="v")), len(omnizarr.open_array(store, path="t"))))
+    assert len(lengths) > 3
+    assert all(first == second for first, second in lengths)
 
 
 @pytest.mark.parametrize("options", [{"buffered": False}, {"mode": "as"}, {"mode": "r+s"}])

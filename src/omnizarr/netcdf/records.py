@@ -13,12 +13,12 @@ records are kept, and the call raises an error.
 
 from __future__ import annotations
 
-import operator
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from enum import Enum, auto
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -42,6 +42,8 @@ Selection: TypeAlias = "tuple[slice | NDArray[np.intp], ...]"
 
 MOST: Final = 32 * 2**20
 """Maximum number of bytes in one session."""
+MOST_AT_ONCE: Final = 24 * 2**20
+"""The same, if a dimension is about to become longer than all variables."""
 LONGEST: Final = 5.0
 """Seconds after which the next write stores pending records."""
 _FIRST_ROOM: Final = 16
@@ -189,7 +191,7 @@ class Records:
         that end.
         """
         with self._session.lock:
-            if self.waits and (self._size + values.nbytes > MOST or time.monotonic() - self._since > LONGEST):
+            if self.waits and self._is_time(variable, values.nbytes, grown):
                 self.store()
             place = place_of(variable, selection)
             if place is Place.INSIDE:
@@ -201,6 +203,13 @@ class Records:
             else:
                 self._keep(variable, selection, values, grown)
             return True
+
+    def _is_time(self, variable: Variable, more: int, grown: Shape) -> bool:
+        """Whether what waits must be stored before more bytes wait."""
+        # Rather at the beginning of a record, where all variables end at one length: what comes later is then also new.
+        begins = any(end > dim.size for dim, end in zip(variable._dims, grown, strict=True))
+        most = MOST_AT_ONCE if begins else MOST
+        return self._size + more > most or time.monotonic() - self._since > LONGEST
 
     def _keep(self, variable: Variable, selection: Selection, values: NDArray[Any], grown: Shape) -> None:
         if not self.waits:
@@ -332,7 +341,6 @@ def _lengthen(
 ) -> Callable[[], None]:
     """Lengthen an array to at least this length, with its data. Return a function that undoes it."""
     before = _stored(variable)
-    after = tuple(max(length, lengths.get(axis, 0)) for axis, length in enumerate(before))
     concurrency = variable._array.config.concurrency
 
     def write(binding: Binding) -> None:
@@ -340,8 +348,8 @@ def _lengthen(
             plan = indexing.orthogonal(piece.whole, binding.grid)
             write_values(binding, plan, piece.values, concurrency)
 
-    covers = len(pieces) == 1 and _covers(pieces[0].whole, before, after)
-    return session.lengthen(variable._stored, before, lengths, write if pieces else None, covers=covers)
+    covers = partial(_covered, [piece.whole for piece in pieces])
+    return session.lengthen(variable._stored, before, lengths, write if pieces else None, covers)
 
 
 def place_of(variable: Variable, selection: Selection) -> Place:
@@ -399,14 +407,20 @@ def _stored(variable: Variable) -> Shape:
     return tuple([dim.stored for dim in variable._dims])
 
 
-def _covers(selection: Selection, before: Shape, after: Shape) -> bool:
-    """Whether everything that is added along one dimension, and along no other, is selected."""
-    if sum(map(operator.ne, before, after)) != 1:
-        return False
-    return all(
-        isinstance(part, slice) and part.step == 1 and part.start <= (old if old != new else 0) and part.stop == new
-        for part, old, new in zip(selection, before, after, strict=True)
-    )
+def _covered(selections: Sequence[Selection], before: Shape, after: Shape) -> Shape:
+    """Return the shape up to which everything that is added along one dimension, and along no other, is selected."""
+    axes = [axis for axis, (old, new) in enumerate(zip(before, after, strict=True)) if old != new]
+    reach = list(before)
+    for selection in selections if len(axes) == 1 else ():
+        is_box = all(isinstance(part, slice) and part.step == 1 for part in selection)
+        begins = [old if axis in axes else 0 for axis, old in enumerate(reach)]
+        ends = [0 if axis in axes else new for axis, new in enumerate(after)]
+        if is_box and all(
+            part.start <= begin and part.stop >= end  # type: ignore[union-attr]
+            for part, begin, end in zip(selection, begins, ends, strict=True)
+        ):
+            reach[axes[0]] = max(reach[axes[0]], min(_bounds(selection[axes[0]])[1], after[axes[0]]))
+    return tuple(reach)
 
 
 def users(dims: Sequence[Dimension]) -> list[Variable]:

@@ -222,8 +222,7 @@ class Session:
         shape: tuple[int, ...],
         lengths: Mapping[int, int],
         write: resizing.Write | None = None,
-        *,
-        covers: bool = False,
+        covers: resizing.Covers | None = None,
     ) -> Callable[[], None]:
         """Lengthen an array to at least these lengths along some dimensions. Its data does not move.
 
@@ -249,7 +248,7 @@ class Session:
             ArrayConfig.of(self.config, write_empty_chunks=True).policy if stored.needs_chunks else self.config.policy
         )
         growth = resizing.Growth(stored.where, longer, policy, meant=resizing.with_shape(stored.metadata, shape))
-        grown = resizing.grow(growth, write, covers=covers)
+        grown = resizing.grow(growth, write, covers)
         return lambda: resizing.take_back(growth, grown)
 
     def _edited(self, where: StorePath, metadata: M, marks_of: Callable[[H], Marks], old: H, new: H) -> M:

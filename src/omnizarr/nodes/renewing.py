@@ -181,7 +181,9 @@ def _renew_for(changes: Sequence[Change], error: BaseException | None = None) ->
             _renew_above(changes)
         return
     _renew_above(changes)
-    outside = [(change, there) for change in changes if (there := _outside(change.where)) is not None]
+    here = [change for change in changes if change.where.home is None]
+    above = _above(here[0].where.store) if here else None
+    outside = [] if above is None else [(change, _seen_in(above, change.where)) for change in here]
     if outside:
         try:
             _renew_above([change._seen_from(there) for change, there in outside])  # noqa: SLF001 - of its kind
@@ -216,17 +218,18 @@ def _renew_above(changes: Sequence[Change]) -> None:
             _renew(snapshot.root, None, name, some)
 
 
-def _outside(where: StorePath) -> StorePath | None:
-    """Return the same place in a store that begins at the outermost group above its store; None if there is none."""
-    store = where.store
-    if where.home is not None or store.above() is None:
-        return None
+def _seen_in(above: tuple[Store, str], where: StorePath) -> StorePath:
+    """Return the same place in a store that begins further up."""
+    store, path = above
+    return StorePath(store, f"{path}/{where.path}".rstrip("/"))
+
+
+def _above(store: Store) -> tuple[Store, str] | None:
+    """Return what `_outermost` does, remembered where it takes long to find out."""
     if store.features.concurrency == 1:
-        found = _outermost(store)
-    else:
-        enclosing = consolidated.enclosing
-        found = enclosing[store] if store in enclosing else enclosing.setdefault(store, _outermost(store))
-    return None if found is None else StorePath(found[0], f"{found[1]}/{where.path}".rstrip("/"))
+        return _outermost(store)
+    enclosing = consolidated.enclosing
+    return enclosing[store] if store in enclosing else enclosing.setdefault(store, _outermost(store))
 
 
 def _outermost(store: Store) -> tuple[Store, str] | None:

@@ -46,6 +46,8 @@ Coords = tuple[int, ...]
 Region = tuple[slice, ...]
 Write = Callable[[Binding], None]
 """Writes data into the chunks of the array in its future shape."""
+Covers = Callable[[Shape, Shape], Shape]
+"""Returns, for the old and the new shape, the shape up to which `Write` stores everything that is added."""
 
 # Up to this many chunks, requesting each costs less than a listing, which may contain all chunks.
 _MANY = 10_000
@@ -156,7 +158,7 @@ def append(
     def write(binding: Binding) -> None:
         write_values(binding, indexing.basic(landed[0], binding.grid), block, concurrency)
 
-    grown = grow(Growth(where, longer, policy, zarr_format), write, covers=True)
+    grown = grow(Growth(where, longer, policy, zarr_format), write, everything)
     return grown.document, landed[0]
 
 
@@ -221,7 +223,12 @@ class Grown(NamedTuple):
     """The chunks, and the new shape."""
 
 
-def grow(growth: Growth, write: Write | None = None, *, covers: bool = False) -> Grown:
+def everything(_: Shape, new: Shape) -> Shape:
+    """Say that all elements are written that an array gets along one dimension: see `Covers`."""
+    return new
+
+
+def grow(growth: Growth, write: Write | None = None, covers: Covers | None = None) -> Grown:
     """Make an array longer, after `write` has stored the new data.
 
     Elements that it does not write read as the fill value.
@@ -231,8 +238,9 @@ def grow(growth: Growth, write: Write | None = None, *, covers: bool = False) ->
     growth : Growth
     write : callable, optional
         Stores data in the array that it gets. If it fails, the array does not change.
-    covers : bool
-        Whether the array grows along one dimension, and `write` stores everything that is added there.
+    covers : callable, optional
+        Up to which shape `write` stores everything that is added, if the array grows along one dimension. What lies
+        there already need not be looked for.
 
     Returns
     -------
@@ -244,7 +252,7 @@ def grow(growth: Growth, write: Write | None = None, *, covers: bool = False) ->
     try:
         with Change(growth.where) as noted:
             if write is None or growth.where.store.features.exclusion != "condition":
-                grown = _grow(growth, write, noted, covers=covers)
+                grown = _grow(growth, write, noted, covers)
             else:
                 grown = _claim(growth, noted)
                 write(_bind(growth.where, grown.meant, growth.policy))
@@ -258,19 +266,20 @@ def grow(growth: Growth, write: Write | None = None, *, covers: bool = False) ->
 
 
 @conflicts.retried
-def _grow(growth: Growth, write: Write | None, noted: Change, *, covers: bool) -> Grown:
+def _grow(growth: Growth, write: Write | None, noted: Change, covers: Covers | None) -> Grown:
     """Like `grow`, data first, for stores whose locks exclude other writers."""
     begun: list[Grown] = []
 
     def change(metadata: ArrayMetadata) -> ArrayMetadata:
         grown = growth.of(metadata)
         begun[:] = [grown]
-        if grown.document is not metadata and not covers:
-            _blank(growth, grown)
+        covered = grown.before if covers is None else covers(grown.before, grown.meant.shape)
+        if grown.document is not metadata and covered != grown.meant.shape:
+            _blank(growth, grown._replace(before=covered))
         if write is not None:
             binding = _bind(growth.where, grown.meant, growth.policy)
             binding = binding.beyond(_counts(binding.grid, grown.before))
-            if covers:
+            if covered == grown.meant.shape:
                 _drop_partly_covered(binding, grown.before)
             write(binding)
         return grown.document

@@ -121,8 +121,9 @@ def _grow(pieces: Sequence[Piece], write: Callable[[], None] | None, start: int 
 
     growth = resizing.Growth(array.store_path, longer, array.config.policy, array.zarr_format)
     if write is not None:
-        covers = all(part == slice(None) for at, part in enumerate(first.region) if at != axis)
-        done.append((growth, resizing.grow(growth, lambda binding: write_rest(binding.metadata), covers=covers)))
+        is_all = all(part == slice(None) for at, part in enumerate(first.region) if at != axis)
+        covers = resizing.everything if is_all else None
+        done.append((growth, resizing.grow(growth, lambda binding: write_rest(binding.metadata), covers)))
         return
     result = resizing.grow(growth)
     done.append((growth, result))
