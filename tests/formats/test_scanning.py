@@ -230,7 +230,8 @@ def test_members_are_those_of_the_object(members, style, depth):
         assert not scanning.is_plain(text)
         return
     assert found.names == list(members)
-    assert [json.loads(value) for value in map(bytes.decode, found.values())] == [
+    values = [found.value(number) for number in range(len(found.names))]
+    assert [json.loads(value) for value in map(bytes.decode, values)] == [
         json.loads(json.dumps(value)) for value in members.values()
     ] or "NaN" in text.decode()
     assert same(json.loads(text[found.start : found.stop]), json.loads(json.dumps(members)))

@@ -14,6 +14,7 @@ from typing import Final
 import pytest
 
 import omnizarr
+from omnizarr.formats import scanning
 from omnizarr.support.memo import ById, Memo
 
 FEW, MANY = 400, 1000
@@ -88,3 +89,38 @@ def test_consolidating_holds_the_document_and_little_more() -> None:
         lengths.append(len(values["zarr.json"]))
     assert lengths[0] > 3 * 2**19
     assert peaks[1] - peaks[0] < 2 * (lengths[1] - lengths[0])
+
+
+def _as_v2(values: dict[str, bytes]) -> dict[str, bytes]:
+    old = {}
+    for key, value in values.items():
+        document = json.loads(value)
+        if document["node_type"] == "group":
+            old[key.replace("zarr.json", ".zgroup")] = b'{"zarr_format": 2}'
+            continue
+        members = {"dtype": "<i2", "chunks": [4], "compressor": None, "filters": None, "order": "C", "fill_value": 0}
+        array = {"zarr_format": 2, "shape": [0], **members}
+        old[key.replace("zarr.json", ".zarray")] = json.dumps(array).encode()
+        old[key.replace("zarr.json", ".zattrs")] = json.dumps(document["attributes"]).encode()
+    return old
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_a_change_of_consolidated_metadata_holds_their_text_and_little_more(zarr_format: int) -> None:
+    if not scanning.is_possible():
+        pytest.skip("the reference engine parses all copies")
+
+    def change(values: dict[str, bytes]) -> None:
+        omnizarr.open_group(values, mode="r+").create_array("added", shape=(1,), dtype="i1")
+        omnizarr.open_group(values, mode="r+").__delitem__("added")
+
+    peaks, lengths = [], []
+    for count in (500, 1000):
+        values = hierarchy(count) if zarr_format == 3 else _as_v2(hierarchy(count))
+        omnizarr.consolidate_metadata(values)
+        text = max(map(len, values.values()))
+        peaks.append(peak(change, values))
+        lengths.append(text)
+        assert max(map(len, values.values())) == text
+    assert peaks[1] - peaks[0] < 3 * (lengths[1] - lengths[0]) + 900 * 500

@@ -9,6 +9,8 @@ Spec: Zarr v3 core, "Additional fields" (inline); for v2 a convention (``.zmetad
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from functools import partial
 from typing import Any, Final
 
 from omnizarr.errors import ConsolidatedMetadataError, MetadataError
@@ -16,30 +18,36 @@ from omnizarr.formats import documents, scanning
 from omnizarr.formats.contract import Nodes, Scanned
 from omnizarr.formats.paths import are_paths, is_path, key
 from omnizarr.formats.reader import Reader, join
+from omnizarr.formats.scanning import Members
 from omnizarr.model import JSON, Problem, Report, strict
+from omnizarr.support.memo import Memo
 
 _INLINE = "/consolidated_metadata"
 _V3 = 'Zarr v3, "Additional fields"'
 _V2 = "consolidated metadata of zarr-python, format 1"
 V2_DOCUMENTS: Final = (".zarray", ".zgroup", ".zattrs")
 _MEMBER: Final = b'"consolidated_metadata"'
+_BRACE: Final = ord("{")
+_MAX_REMEMBERED: Final = 4096
+"""Bytes of a document whose content is remembered."""
+_parsed: Final[Memo[JSON]] = Memo(exact=True)
+"""What documents say, by their texts."""
 
 
 class Copy(Mapping[str, JSON]):
     """The documents of one node by name, each parsed when it is requested.
 
+    Equal documents give the same object, unless many others are requested in between.
+
     Parameters
     ----------
     texts : dict of str to bytes
-    parsed : dict of bytes to JSON
-        Documents that have been parsed, by their texts. All copies in one text share it.
     """
 
-    __slots__ = ("_parsed", "texts")
+    __slots__ = ("texts",)
 
-    def __init__(self, texts: dict[str, bytes], parsed: dict[bytes, JSON]) -> None:
+    def __init__(self, texts: dict[str, bytes]) -> None:
         self.texts = texts
-        self._parsed = parsed
 
     @property
     def size(self) -> int:
@@ -48,10 +56,9 @@ class Copy(Mapping[str, JSON]):
 
     def __getitem__(self, name: str) -> JSON:
         text = self.texts[name]
-        found = self._parsed.get(text)
-        if found is None:
-            found = self._parsed[text] = documents.parse_part(text)
-        return found
+        if len(text) > _MAX_REMEMBERED:
+            return documents.parse_part(text)
+        return _parsed.get(text, partial(documents.parse_part, text))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.texts)
@@ -63,10 +70,66 @@ class Copy(Mapping[str, JSON]):
         return name in self.texts
 
 
-class Slices(dict[str, Mapping[str, JSON]]):
-    """Copies by path, found in an ordinary text: nothing is wrong with the document around them."""
+class Slices(Mapping[str, Mapping[str, JSON]]):
+    """Copies by path, found in an ordinary text: nothing is wrong with the document around them.
 
-    __slots__ = ()
+    They are made when they are asked for: of each, only its path and its place in the text are kept.
+
+    Parameters
+    ----------
+    members : Members
+        All documents in the text.
+    places : mapping of str to int or tuple of int
+        The numbers of the documents of each node among them. One number: it has the one document `document`.
+    document : str
+    others : mapping, optional
+        Further copies, within those.
+    """
+
+    __slots__ = ("_document", "_others", "_places", "members")
+
+    def __init__(
+        self,
+        members: Members,
+        places: Mapping[str, int] | Mapping[str, tuple[int, ...]],
+        document: str = "",
+        others: Mapping[str, Mapping[str, JSON]] | None = None,
+    ) -> None:
+        self.members = members
+        self._places = places
+        self._document = document
+        self._others = others or {}
+
+    def __getitem__(self, path: str) -> Mapping[str, JSON]:
+        numbers = self._places.get(path)
+        if numbers is None:
+            return self._others[path]
+        members = self.members
+        if isinstance(numbers, int):
+            return Copy({self._document: members.value(numbers)})
+        return Copy({members.names[number].rpartition("/")[2]: members.value(number) for number in numbers})
+
+    def names(self, path: str) -> AbstractSet[str]:
+        """Return the names of the documents of a node, which costs less than asking for them."""
+        numbers = self._places.get(path)
+        if numbers is None:
+            return self._others[path].keys()
+        if isinstance(numbers, int):
+            return {self._document}
+        return {self.members.names[number].rpartition("/")[2] for number in numbers}
+
+    def __contains__(self, path: object) -> bool:
+        return path in self._places or path in self._others
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._places
+        yield from self._others
+
+    def __len__(self) -> int:
+        return len(self._places) + len(self._others)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, ({path: dict(node) for path, node in self.items()},)
 
 
 def load_inline(document: JSON, report: Report = strict) -> dict[str, dict[str, JSON]]:
@@ -117,29 +180,28 @@ def _collect(reader: Reader, document: JSON, pointer: str, path: str, nodes: dic
 
 
 def scan_inline(text: bytes) -> Scanned | None:
-    """Return what `load_inline` returns for the text of a group; None if it is unusual, or without copies.
-
-    Equal copies are the same object.
-    """
+    """Return what `load_inline` returns for the text of a group; None if it is unusual, or without copies."""
     found = scanning.members(text, ("consolidated_metadata", "metadata")) if _MEMBER in text else None
     if found is None or not are_paths(found.names):
         return None
-    values = found.values()
-    if any(value[0] != ord("{") for value in values):
+    begins = found.bounds[2::4]
+    if any(text[begin] != _BRACE for begin in begins):
         return None
-    parsed: dict[bytes, JSON] = {}
-    known = {value: Copy({"zarr.json": value}, parsed) for value in set(values)}
-    nodes = Slices(zip(found.names, map(known.__getitem__, values), strict=True))
+    others: dict[str, dict[str, JSON]] = {}
+    places = dict(zip(found.names, range(len(found.names)), strict=True))
     if text.count(_MEMBER) > 1:
         reader = Reader(_refuse)
         try:
-            for path, value in zip(found.names, values, strict=True):
-                inner = documents.parse_part(value) if _MEMBER in value else None
+            for number, path in enumerate(found.names):
+                if text.find(_MEMBER, begins[number], found.bounds[4 * number + 3]) < 0:
+                    continue
+                inner = documents.parse_part(found.value(number))
                 if isinstance(inner, Mapping) and inner.get("consolidated_metadata") is not None:
-                    _collect(reader, inner["consolidated_metadata"], "", path, nodes)
+                    _collect(reader, inner["consolidated_metadata"], "", path, others)
         except MetadataError:
             return None
-    return Scanned(nodes, found)
+        others = {path: node for path, node in others.items() if path not in places}
+    return Scanned(Slices(found, places, "zarr.json", others), found)
 
 
 def _refuse(problem: Problem) -> None:
@@ -173,20 +235,16 @@ def scan_zmetadata(text: bytes) -> Scanned | None:
     found = scanning.members(text, ("metadata",))
     if found is None:
         return None
-    parsed: dict[bytes, JSON] = {}
-    nodes: dict[str, Copy] = {}
-    for name, value in zip(found.names, found.values(), strict=True):
+    places: dict[str, tuple[int, ...]] = {}
+    for number, name in enumerate(found.names):
         path, slash, last = name.rpartition("/")
         if last in V2_DOCUMENTS:
             if slash and not path:
                 return None
-            node = nodes.get(path)
-            if node is None:
-                node = nodes[path] = Copy({}, parsed)
-            node.texts[last] = value
-    if not are_paths([path for path in nodes if path]):
+            places[path] = (*places.get(path, ()), number)
+    if not are_paths([path for path in places if path]):
         return None
-    return Scanned(Slices(nodes), found)
+    return Scanned(Slices(found, places), found)
 
 
 def copies_of(reader: Reader, document: JSON, spec: str) -> Mapping[str, JSON]:

@@ -39,10 +39,9 @@ class Members(NamedTuple):
     names: list[str]
     bounds: memoryview
 
-    def values(self) -> list[bytes]:
-        """Return the texts of all values."""
-        text = self.text
-        return [text[start:stop] for start, stop in zip(self.bounds[2::4], self.bounds[3::4], strict=True)]
+    def value(self, number: int) -> bytes:
+        """Return the text of a value."""
+        return self.text[self.bounds[4 * number + 2] : self.bounds[4 * number + 3]]
 
     def without(self) -> bytes:
         """Return the whole text, with an empty object in the place of this one."""
@@ -54,12 +53,14 @@ class Members(NamedTuple):
         The numbers ascend, and the first and the last member are kept. Of ``{"b": 1, "c": 2, "d": 3}``, 0 and 2 are
         ``{"b": 1, "d": 3}``.
         """
-        parts, at = [], 0
+        text = memoryview(self.text)
+        parts: list[memoryview] = []
+        at = 0
         for before, number in pairwise(kept):
             if number > before + 1:
-                parts.append(self.text[at : self.bounds[4 * before + 4]])
+                parts.append(text[at : self.bounds[4 * before + 4]])
                 at = self.bounds[4 * number]
-        return b"".join((*parts, self.text[at:]))
+        return b"".join((*parts, text[at:]))
 
     def restored(self, kept: Sequence[int], text: bytes) -> tuple[bytes, list[str]] | None:
         """Return a changed text of `only` with the members that are missing there, and the names of all.
@@ -69,8 +70,10 @@ class Members(NamedTuple):
         changed = members(text, self.path)
         if changed is None:
             return None
+        old = memoryview(self.text)
         numbers = {name: number for number, name in enumerate(changed.names)}
-        parts, at = [], 0
+        parts: list[bytes | memoryview] = []
+        at = 0
         names: list[str] = []
         done = 0
         for before, number in pairwise(kept):
@@ -79,7 +82,7 @@ class Members(NamedTuple):
                 if following is None:
                     return None
                 start = changed.bounds[4 * following]
-                parts += [text[at:start], self.text[self.bounds[4 * before + 4] : self.bounds[4 * number]]]
+                parts += [text[at:start], old[self.bounds[4 * before + 4] : self.bounds[4 * number]]]
                 names += [*changed.names[done:following], *self.names[before + 1 : number]]
                 at, done = start, following
         return b"".join((*parts, text[at:])), names + changed.names[done:]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import io
 import itertools
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -32,7 +32,7 @@ from omnizarr.errors import (
 )
 from omnizarr.formats import DIALECTS, documents, paths
 from omnizarr.formats.consolidated import Slices
-from omnizarr.formats.contract import Dialect
+from omnizarr.formats.contract import Dialect, Scanned
 from omnizarr.formats.scanning import Members
 from omnizarr.formats.spelling import Document, in_order_of, same
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, strict
@@ -348,7 +348,10 @@ def _held_in(where: StorePath, dialect: Dialect, name: str | None, group: GroupM
 
 def _scanned(dialect: Dialect, key: str, data: Buffer) -> Held | None:
     """Return the copies in the value of a key, not parsed; None if this is not possible."""
-    scanned = dialect.consolidated.scan(bytes(data)) if len(data) >= _MANY_BYTES else None
+    if len(data) < _MANY_BYTES:
+        return None
+    text = bytes(data)
+    scanned = _shared(dialect, text) or dialect.consolidated.scan(text)
     if scanned is None:
         return None
     try:
@@ -356,6 +359,17 @@ def _scanned(dialect: Dialect, key: str, data: Buffer) -> Held | None:
     except OmnizarrError:
         return None
     return held and held._replace(nodes=scanned.nodes, source=Source(key, scanned.members))
+
+
+def _shared(dialect: Dialect, text: bytes) -> Scanned | None:
+    """Return what nodes of this process use already, if it is from an equal text."""
+    for snapshot in opened():
+        nodes = snapshot.known
+        if isinstance(nodes, Slices) and nodes.members.text == text:
+            path = nodes.members.path
+            if (path == ("metadata",)) == (dialect.consolidated.document is not None):
+                return Scanned(nodes, nodes.members)
+    return None
 
 
 def _held_inline(dialect: Dialect, found: Documents) -> Held | None:
@@ -642,16 +656,35 @@ def _document_key(where: StorePath, dialect: Dialect) -> str:
 
 def _members(dialect: Dialect, nodes: KeptDocuments) -> Iterator[tuple[str, bytes]]:
     """Yield names and texts of copies, in the order in which `Dialect.consolidated.dump` writes them."""
-    names = dialect.keyspace.documents("").keys()
+    for name, path in in_order(dialect, nodes, nodes.names):
+        document = name.rpartition("/")[2] if dialect.consolidated.document else dialect.group_document
+        yield name, nodes[path].texts[document]
+
+
+def in_order(
+    dialect: Dialect, found: Iterable[str], names_of: Callable[[str], Collection[str]]
+) -> Iterator[tuple[str, str]]:
+    """Yield name and path of each copy as `Dialect.consolidated.dump` writes it, for nodes with the paths `found`.
+
+    `names_of` returns the names of the documents of a node.
+    """
     if dialect.consolidated.document is None:
-        for path in sorted(nodes):
-            if path and nodes.names(path) == (dialect.group_document,):
-                yield path, nodes[path].texts[dialect.group_document]
+        only = {dialect.group_document}
+        for path in sorted(found):
+            if path and set(names_of(path)) == only:
+                yield path, path
         return
-    for path in nodes:
-        for name, text in sorted(nodes[path].texts.items()):
+    names = dialect.keyspace.documents("").keys()
+    for path in found:
+        for name in sorted(names_of(path)):
             if name in names:
-                yield paths.key(path, name), text
+                yield paths.key(path, name), path
+
+
+def copies_in(dialect: Dialect, key: str, text: bytes) -> Nodes:
+    """Return the copies in a text that has just been stored under a key."""
+    held = _scanned(dialect, key, text) or held_from(dialect, key, text)
+    return {} if held is None else held.nodes
 
 
 @conflicts.retried

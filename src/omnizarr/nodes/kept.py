@@ -174,7 +174,7 @@ class KeptDocuments(Mapping[str, Copy]):
     def __getitem__(self, path: str) -> Copy:
         at = self._places[path]
         first = self._numbers[at]
-        return Copy({name: self._texts[first + number] for number, name in enumerate(self._names[at])}, {})
+        return Copy({name: self._texts[first + number] for number, name in enumerate(self._names[at])})
 
     def names(self, path: str) -> tuple[str, ...]:
         """Return the names of the documents of a node."""

@@ -15,17 +15,19 @@ Spec: Zarr v3 core, "Additional fields"; for v2 a convention (``.zmetadata``).
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
+from itertools import zip_longest
 from types import TracebackType
-from typing import Any, Final, Literal, Self, TypeAlias
+from typing import Final, Literal, NamedTuple, Self, TypeAlias
 
 from omnizarr.errors import OmnizarrError, StoreAccessError, StoreError
 from omnizarr.formats import documents
-from omnizarr.formats.consolidated import Copy
+from omnizarr.formats.consolidated import Slices
 from omnizarr.formats.contract import Dialect
 from omnizarr.formats.spelling import in_order_of
 from omnizarr.nodes import consolidated, stored
@@ -297,19 +299,45 @@ def _renew(root: StorePath, dialect: Dialect | None, name: str | None, changes: 
             return  # broken: `check` reports it
         if held is None:
             return  # another writer has removed the consolidated metadata
-        nodes = _renewed_in_text(root, held, changes)
-        if nodes is None:
+        delta = _delta(root, held, changes)
+        text = _renewed_text(root, held, delta)
+        nodes: Nodes | None = None
+        if held.source is None or text is None:
             held = held.parsed()
-            nodes = _renewed(root, held, changes)
+            nodes = delta.applied(held.nodes)
             consolidated.write(root, held.dialect, nodes, held.group, name, held.nodes)
-    for snapshot in consolidated.opened():
-        if snapshot.name == name and snapshot.is_of(root):
-            snapshot.adopt(nodes)
+        elif text != held.source.members.text:
+            root.store.set(held.source.key, text)
+        place = held.dialect, "" if held.source is None else held.source.key
+        del held  # there may be many
+    users = [snapshot for snapshot in consolidated.opened() if snapshot.name == name and snapshot.is_of(root)]
+    if users and nodes is None:
+        nodes = consolidated.copies_in(*place, text or b"")
+    for snapshot in users:
+        snapshot.adopt(nodes or {})
 
 
-def _renewed(root: StorePath, held: Held, changes: Sequence[Change]) -> dict[str, Documents]:
-    """Return all copies, with those that changes concern as the documents are now."""
-    nodes, skip = dict(held.nodes), len(root.prefix)
+class _Delta(NamedTuple):
+    """What changes do to the copies of a group."""
+
+    gone: set[str]
+    """Paths of nodes that are removed with everything below them."""
+    read: dict[str, Documents]
+    """The documents of nodes that are new, or have changed."""
+
+    def removed(self, nodes: Nodes) -> set[str]:
+        """Return the paths of the copies that are removed, as far as they are not read again."""
+        return {path for path in nodes if _is_in(path, self.gone)} if self.gone else set()
+
+    def applied(self, nodes: Nodes) -> dict[str, Documents]:
+        """Return the copies after the changes."""
+        removed = self.removed(nodes)
+        return {**{path: node for path, node in nodes.items() if path not in removed}, **self.read}
+
+
+def _delta(root: StorePath, held: Held, changes: Sequence[Change]) -> _Delta:
+    """Return what is to be changed, with the documents as they are now."""
+    nodes, skip = held.nodes, len(root.prefix)
     wanted: dict[str, StorePath] = {}
     for change in changes:
         for place in change.where.ancestors():
@@ -325,18 +353,15 @@ def _renewed(root: StorePath, held: Held, changes: Sequence[Change]) -> dict[str
         path = change.where.path[skip:]
         if change.below != "same" or not (path in read or change.where.path == root.path):
             gone.add(path)
-    if gone:
-        nodes = {path: node for path, node in nodes.items() if not _is_in(path, gone)}
-    nodes.update(read)
     for change in changes:
         if change.below == "new":
             below = consolidated.gather_below(change.where, held.dialect.name)
-            nodes.update(
+            read.update(
                 (f"{change.where.prefix}{path}"[skip:], node)
                 for path, node in below.items()
                 if consolidated.is_of(held.dialect, node)
             )
-    return nodes
+    return _Delta(gone, read)
 
 
 def _copy_of(place: StorePath, dialect: Dialect, skip: int) -> dict[str, Documents]:
@@ -352,40 +377,46 @@ def _is_in(path: str, tops: Container[str]) -> bool:
     return path in tops
 
 
-def _renewed_in_text(root: StorePath, held: Held, changes: Sequence[Change]) -> Nodes | None:
-    """Renew the copies of a few nodes within the text of the others, and return all.
+def _renewed_text(root: StorePath, held: Held, delta: _Delta) -> bytes | None:
+    """Return the text of all copies, with those of a few nodes renewed; the others are neither parsed nor made.
 
     The document is changed as if it held only those copies and their neighbours. The others are put back into its
     text then. None if this is not possible: parse all copies.
     """
-    if held.source is None:
+    nodes = held.nodes
+    if held.source is None or not isinstance(nodes, Slices):
         return None
-    dialect, nodes, (key, members) = held.dialect, held.nodes, held.source
-    before = _paths_by_name(dialect, nodes)
-    if list(before) != members.names:
-        return None
-    changed: Nodes = _renewed(root, held, changes)
-    touched = {path for path in {**nodes, **changed} if nodes.get(path) is not changed.get(path)}
+    dialect, (key, members) = held.dialect, held.source
+    removed, read = delta.removed(nodes), delta.read
+    touched = {*removed, *read}
     if held.group is not None:
-        fitting = consolidated.inline_copies(dialect, {path: changed[path] for path in touched if path in changed})
-        changed = {path: node for path, node in changed.items() if path not in touched or path in fitting}
-    after = _paths_by_name(dialect, changed)
-    kept = _neighbourhood(touched, before, after)
+        read = consolidated.inline_copies(dialect, read)
+    paths = [path for path in nodes if path not in removed and (path in read or path not in touched)]
+    paths += [path for path in read if path in removed or path not in nodes]
+
+    def names_after(path: str) -> AbstractSet[str]:
+        return read[path].keys() if path in read else nodes.names(path)
+
+    def before() -> Iterator[tuple[str, str]]:
+        return consolidated.in_order(dialect, nodes, nodes.names)
+
+    def after() -> Iterator[tuple[str, str]]:
+        return consolidated.in_order(dialect, paths, names_after)
+
+    if not _are_equal(before(), members.names):
+        return None
+    kept = _neighbourhood(touched, members.names, before(), after())
     some = consolidated.held_from(dialect, key, members.only(kept))
     if some is None:
         return None
-    few = {
-        path: node if path in touched else some.nodes[path]
-        for path, node in changed.items()
-        if path in touched or path in some.nodes
-    }
+    known = {**some.nodes, **read}
+    few = {path: known[path] for path in paths if path in known}
     result = members.restored(kept, _rendered(root, few, some))
-    if result is None or result[1] != list(after):
-        return None
-    text = result[0]
-    if text != members.text:
-        root.store.set(key, text)
-    return changed
+    return result[0] if result is not None and _are_equal(after(), result[1]) else None
+
+
+def _are_equal(named: Iterable[tuple[str, str]], names: Sequence[str]) -> bool:
+    return all(found is not None and found[0] == name for found, name in zip_longest(named, names))
 
 
 def _rendered(where: StorePath, nodes: Nodes, held: Held) -> bytes:
@@ -397,25 +428,24 @@ def _rendered(where: StorePath, nodes: Nodes, held: Held) -> bytes:
     return documents.render(in_order_of(held.dialect.consolidated.dump(nodes), replaced))
 
 
-def _paths_by_name(dialect: Dialect, nodes: Nodes) -> dict[str, str]:
-    """Return the paths of copies by the names that they have in consolidated metadata, in their order there."""
-    written: Any = dialect.consolidated.dump(
-        {path: dict.fromkeys(node.texts if isinstance(node, Copy) else node, path) for path, node in nodes.items()}
-    )
-    return written["metadata"]  # type: ignore[no-any-return]
-
-
-def _neighbourhood(touched: Container[str], before: Mapping[str, str], after: Mapping[str, str]) -> list[int]:
-    """Return which copies of those `before` a change concerns, by number.
+def _neighbourhood(
+    touched: Container[str],
+    names: Sequence[str],
+    before: Iterable[tuple[str, str]],
+    after: Iterable[tuple[str, str]],
+) -> list[int]:
+    """Return which of the copies with `names` a change concerns, by number.
 
     They are those of the paths `touched`, the ones beside these, and the first two, which show the spacing, and the
-    last.
+    last. `before` and `after` are names and paths.
     """
     wanted: set[str] = set()
     for those in (before, after):
-        names = list(those)
-        for number, path in enumerate(those.values()):
-            if path in touched:
-                wanted.update(names[max(number - 1, 0) : number + 2])
-    ends = {0, 1, len(before) - 1}
-    return [number for number, name in enumerate(before) if name in wanted or number in ends]
+        last, is_touched = "", False
+        for name, path in those:
+            if is_touched or path in touched:
+                is_touched = path in touched
+                wanted.update((last, name) if is_touched else (name,))
+            last = name
+    ends = {0, 1, len(names) - 1}
+    return [number for number, name in enumerate(names) if name in wanted or number in ends]
