@@ -20,7 +20,7 @@ from omnizarr.model import ArrayMetadata
 from omnizarr.netcdf.dimension import Dimension
 from omnizarr.netcdf.records import users
 from omnizarr.netcdf.variable import Variable
-from omnizarr.nodes import detection, hierarchy, resizing
+from omnizarr.nodes import bindings, detection, hierarchy, resizing
 from omnizarr.nodes.array import Array
 
 
@@ -60,7 +60,7 @@ def _reach(variable: Variable, axis: int) -> int:
     start = variable._dims[axis].stored
     said = detection.open_array(stored.where).metadata.shape[axis]
     # One record more, because an empty range has no chunks.
-    binding = detection.bind(stored.where, _with_length(stored.metadata, axis, start + 1), ChunkPolicy())
+    binding = bindings.bind(stored.where, _with_length(stored.metadata, axis, start + 1), ChunkPolicy())
     size = binding.grid.axes[axis].size
     inside = [count for at, count in enumerate(binding.grid.grid_shape) if at != axis]
     if not size or not math.prod(inside):
@@ -75,7 +75,7 @@ def _reach(variable: Variable, axis: int) -> int:
         last += 1
     longer = _with_length(stored.metadata, axis, last * size)
     array = Array(stored.where, longer, variable._array.config)
-    binding = detection.bind(stored.where, longer, ChunkPolicy())
+    binding = bindings.bind(stored.where, longer, ChunkPolicy())
     for row in range(first, last):
         begin, end = max(start, row * size), (row + 1) * size
         try:

@@ -24,19 +24,20 @@ from omnizarr.indexing.slices import checked_index
 from omnizarr.model import JSON, ArrayMetadata
 from omnizarr.model.datatypes.optional import is_optional
 from omnizarr.model.grids import Grid
-from omnizarr.nodes import chunking, detection, hierarchy, holdings, resizing
+from omnizarr.nodes import bindings, chunking, detection, hierarchy, holdings, resizing
 from omnizarr.nodes.array_properties import ArrayProperties, Bound, State
 from omnizarr.nodes.attributes import Attrs, to_json
 from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.consolidated import Snapshot
 from omnizarr.nodes.gone import Gone
-from omnizarr.nodes.indexers import AnyArray, ArrayIndex, AsType, Fields, Index, Indexed, fields_dtype
+from omnizarr.nodes.indexers import AnyArray, ArrayIndex, AsType, Fields, Index, fields_dtype
 from omnizarr.nodes.late import contents, habits, info, info_card, info_html, showing, writer
 from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.node import Node
 from omnizarr.nodes.out import Out
 from omnizarr.nodes.reading import Prepared, prepare, too_large
 from omnizarr.nodes.resizing import AppendedShape
+from omnizarr.nodes.selecting import Selecting
 from omnizarr.nodes.writing import converted_value, write_values
 from omnizarr.stores import threads
 from omnizarr.stores.resolve import resolve_root
@@ -53,7 +54,7 @@ else:
     view = Lazy("omnizarr.nodes.lazy.view")
 
 
-class Array(Node, ArrayProperties, Indexed):
+class Array(Node, ArrayProperties, Selecting):
     """An array in a store, read and written by selections.
 
     You get arrays from `omnizarr.open_array`, `omnizarr.create_array` and groups. Threads can share an array.
@@ -233,7 +234,7 @@ class Array(Node, ArrayProperties, Indexed):
         state = self._state
         metadata = state.metadata
         config = self._config
-        binding = detection.bind(self._where, metadata, config.policy, config.chunk_cache)
+        binding = bindings.bind(self._where, metadata, config.policy, config.chunk_cache)
         if isinstance(self._snapshot, Snapshot):
             binding.if_nothing = Gone(self._where, metadata)
         dtype = binding.chain.spec.data_type.scalars.dtype
@@ -312,134 +313,6 @@ class Array(Node, ArrayProperties, Indexed):
             return planner(selection, grid)
         except SelectionError as error:
             raise error.add(store=str(self._where.store), path=self.path)
-
-    def get_basic_selection(
-        self,
-        selection: Index = Ellipsis,
-        *,
-        out: Out | None = None,
-        prototype: Any = None,
-        fields: Fields = None,
-        concurrency: int | None = None,
-    ) -> Any:
-        """Return the elements that integers and slices select.
-
-        Parameters
-        ----------
-        selection : int, slice, Ellipsis, newaxis, or tuple of these
-        out : array, optional
-            Array with the shape of the selection. It is filled in place and returned: an array of NumPy with any
-            strides, a memory map, or an array of another library in the memory of the host, by the buffer protocol,
-            ``__array_interface__`` or DLPack. Elements are converted to its data type.
-        prototype : object
-            Has no effect. It is accepted because zarr-python has it.
-        fields : str or list of str, optional
-            Fields of a structured data type.
-        concurrency : int, optional
-            Number of chunks to fetch or store at once in this call. The default is the array's setting.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import omnizarr
-        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
-        >>> out = np.empty(4, dtype="int64")
-        >>> array.get_basic_selection((1, slice(None)), out=out)
-        array([4, 5, 6, 7])
-        """
-        return self._get(indexing.basic, selection, out, fields, concurrency)
-
-    def get_orthogonal_selection(
-        self,
-        selection: Index,
-        *,
-        out: Out | None = None,
-        prototype: Any = None,
-        fields: Fields = None,
-        concurrency: int | None = None,
-    ) -> Any:
-        """Return the elements selected independently along each dimension.
-
-        Keywords are those of `get_basic_selection`.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import omnizarr
-        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
-        >>> array.get_orthogonal_selection(([0, 2], [1, 3]))
-        array([[ 1,  3],
-               [ 9, 11]])
-        """
-        return self._get(indexing.orthogonal, selection, out, fields, concurrency)
-
-    def get_coordinate_selection(
-        self,
-        selection: Index,
-        *,
-        out: Out | None = None,
-        prototype: Any = None,
-        fields: Fields = None,
-        concurrency: int | None = None,
-    ) -> Any:
-        """Return the elements at coordinates, given as one array per dimension.
-
-        Keywords are those of `get_basic_selection`.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import omnizarr
-        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
-        >>> array.get_coordinate_selection(([0, 2], [1, 3]))
-        array([ 1, 11])
-        """
-        return self._get(indexing.coordinate, selection, out, fields, concurrency)
-
-    def get_mask_selection(
-        self,
-        mask: ArrayLike,
-        *,
-        out: Out | None = None,
-        prototype: Any = None,
-        fields: Fields = None,
-        concurrency: int | None = None,
-    ) -> AnyArray:
-        """Return the elements where a mask of the array's shape is True.
-
-        Keywords are those of `get_basic_selection`.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import omnizarr
-        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
-        >>> array.get_mask_selection(array[:] > 9)
-        array([10, 11])
-        """
-        return self._get(indexing.mask, mask, out, fields, concurrency)  # type: ignore[no-any-return]
-
-    def get_block_selection(
-        self,
-        selection: Index,
-        *,
-        out: Out | None = None,
-        prototype: Any = None,
-        fields: Fields = None,
-        concurrency: int | None = None,
-    ) -> AnyArray:
-        """Return whole chunks, selected by chunk coordinates. Keywords are those of `get_basic_selection`.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import omnizarr
-        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
-        >>> array.get_block_selection((0, 1))
-        array([[2, 3],
-               [6, 7]])
-        """
-        return self._get(indexing.block, selection, out, fields, concurrency)  # type: ignore[no-any-return]
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> AnyArray:  # noqa: FBT001 - NumPy's
         if copy is False:
@@ -647,118 +520,6 @@ class Array(Node, ArrayProperties, Indexed):
         converted = converted_value(value, dtype.base, plan.shape + dtype.shape, binding)
         names = [fields] if isinstance(fields, str) else list(fields or ())
         engine.write_fields(binding, plan, names, plan.as_buffer(converted), len(plan.buffer_shape), concurrency)
-
-    # Return what `_set` or `_get` returns: for an `AsyncArray` it is a coroutine.
-
-    def set_basic_selection(
-        self,
-        selection: Index,
-        value: ArrayLike,
-        *,
-        fields: Fields = None,
-        prototype: Any = None,
-        concurrency: int | None = None,
-    ) -> None:
-        """Store elements that integers and slices select; see `__setitem__`.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import omnizarr
-        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
-        >>> array.set_basic_selection((0, slice(None)), 7)
-        >>> array[0]
-        array([7, 7, 7, 7])
-        """
-        return self._set(indexing.basic, selection, value, fields, concurrency)
-
-    def set_orthogonal_selection(
-        self,
-        selection: Index,
-        value: ArrayLike,
-        *,
-        fields: Fields = None,
-        prototype: Any = None,
-        concurrency: int | None = None,
-    ) -> None:
-        """Store elements that one selector per dimension selects; see `__setitem__`.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import omnizarr
-        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
-        >>> array.set_orthogonal_selection(([0, 2], 1), [20, 30])
-        >>> array[:, 1]
-        array([20,  5, 30])
-        """
-        return self._set(indexing.orthogonal, selection, value, fields, concurrency)
-
-    def set_coordinate_selection(
-        self,
-        selection: Index,
-        value: ArrayLike,
-        *,
-        fields: Fields = None,
-        prototype: Any = None,
-        concurrency: int | None = None,
-    ) -> None:
-        """Store elements at coordinates; see `__setitem__`.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import omnizarr
-        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
-        >>> array.set_coordinate_selection(([0, 2], [1, 3]), [20, 30])
-        >>> array[2]
-        array([ 8,  9, 10, 30])
-        """
-        return self._set(indexing.coordinate, selection, value, fields, concurrency)
-
-    def set_mask_selection(
-        self,
-        mask: ArrayLike,
-        value: ArrayLike,
-        *,
-        fields: Fields = None,
-        prototype: Any = None,
-        concurrency: int | None = None,
-    ) -> None:
-        """Store elements where a mask is true; see `__setitem__`.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import omnizarr
-        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
-        >>> array.set_mask_selection(array[:] > 9, -1)
-        >>> array[2]
-        array([ 8,  9, -1, -1])
-        """
-        return self._set(indexing.mask, mask, value, fields, concurrency)
-
-    def set_block_selection(
-        self,
-        selection: Index,
-        value: ArrayLike,
-        *,
-        fields: Fields = None,
-        prototype: Any = None,
-        concurrency: int | None = None,
-    ) -> None:
-        """Store whole chunks; see `__setitem__`.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import omnizarr
-        >>> array = omnizarr.create_array({}, data=np.arange(12).reshape(3, 4), chunks=(2, 2))
-        >>> array.set_block_selection((0, 0), -1)
-        >>> array[0]
-        array([-1, -1,  2,  3])
-        """
-        return self._set(indexing.block, selection, value, fields, concurrency)
 
     def resize(self, *shape: int | tuple[int, ...], axis: int | None = None) -> None:
         """Change the shape. Elements keep their coordinates.

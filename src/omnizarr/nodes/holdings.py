@@ -19,7 +19,7 @@ from omnizarr.model import ArrayMetadata, Metadata, grids
 from omnizarr.model import keys as chunk_keys
 from omnizarr.model.grids import Coords, Grid
 from omnizarr.model.key_forms import KeyEncoding
-from omnizarr.nodes import detection, walk
+from omnizarr.nodes import bindings, detection, walk
 from omnizarr.nodes.location import StorePath, chunk_prefix, dialect_of, dialects_at
 from omnizarr.stores import Store, pool, verbs
 from omnizarr.support.progress import Tick, silent
@@ -100,7 +100,7 @@ def coords_decoder(metadata: ArrayMetadata) -> Callable[[str], Coords | None]:
 def key_decoder(where: StorePath, metadata: ArrayMetadata) -> Callable[[str], Coords | None]:
     """Return a function that returns the coordinates of the chunk (shard) for a key; None for other keys."""
     prefix = chunk_prefix(where, metadata)
-    decode = coords_decoder(detection.with_keys_in_use(where, metadata))
+    decode = coords_decoder(bindings.with_keys_in_use(where, metadata))
     return lambda key: decode(key[len(prefix) :]) if key.startswith(prefix) else None
 
 
@@ -123,7 +123,7 @@ def coords(where: StorePath, metadata: ArrayMetadata) -> Iterator[Coords]:
 
 
 def _laid(where: StorePath, metadata: ArrayMetadata) -> tuple[str, KeyEncoding, Grid]:
-    metadata = detection.with_keys_in_use(where, metadata)
+    metadata = bindings.with_keys_in_use(where, metadata)
     encoding = chunk_keys.bind(metadata.chunk_key_encoding)
     return chunk_prefix(where, metadata), encoding, grids.bind(metadata.chunk_grid, metadata.shape)
 

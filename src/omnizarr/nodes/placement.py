@@ -24,7 +24,7 @@ from omnizarr.model import ArrayMetadata, grids
 from omnizarr.model import keys as chunk_keys
 from omnizarr.model.grids import Coords, Grid
 from omnizarr.model.key_forms import KeyEncoding
-from omnizarr.nodes import chunking, detection, holdings
+from omnizarr.nodes import bindings, chunking, holdings
 from omnizarr.nodes.location import StorePath, chunk_prefix
 from omnizarr.settings import config
 from omnizarr.stores import Store, pool, verbs
@@ -247,7 +247,7 @@ class _Laid:
                 path=where.path,
                 found=", ".join(each.name for each in metadata.storage_transformers),
             )
-        metadata = detection.with_keys_in_use(where, metadata)
+        metadata = bindings.with_keys_in_use(where, metadata)
         grid = grids.bind(metadata.chunk_grid, metadata.shape)
         if grid.nchunks >= _MOST_CHUNKS:
             raise StoreLimitError(
@@ -374,7 +374,7 @@ def placed_within_shards(where: StorePath, metadata: ArrayMetadata, tick: Tick =
         As for `placed`.
     """
     shape = chunking.inner_chunk_shape(metadata.codecs)
-    binding = detection.bind(where, metadata, ChunkPolicy())
+    binding = bindings.bind(where, metadata, ChunkPolicy())
     codec = binding.chain.serializer[1]
     is_plain = isinstance(codec, Sharding) and codec.edges is None and binding.chain.reads_part
     if shape is None or not isinstance(codec, Sharding) or not is_plain or binding.chunks_differ:
@@ -388,7 +388,7 @@ def placed_within_shards(where: StorePath, metadata: ArrayMetadata, tick: Tick =
         )
     outer = placed(where, metadata, tick)
     read = _IndexReader(outer, codec, chunking.axes_of_shards(metadata.codecs, len(shape)), shape, metadata.shape)
-    keys = chunk_keys.bind(detection.with_keys_in_use(where, metadata).chunk_key_encoding)
+    keys = chunk_keys.bind(bindings.with_keys_in_use(where, metadata).chunk_key_encoding)
     prefix, store = chunk_prefix(where, metadata), where.store
 
     def look(row: int) -> tuple[int, list[Integers]]:

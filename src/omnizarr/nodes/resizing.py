@@ -34,7 +34,7 @@ from omnizarr.codecs.contract import AnyArray, ChunkPolicy
 from omnizarr.engine import Binding
 from omnizarr.errors import ConflictError, OmnizarrError, ReadOnlyError, ShapeError, StoreError
 from omnizarr.model import UNDEFINED, ArrayMetadata, datatypes, grids
-from omnizarr.nodes import detection, hierarchy, new_metadata
+from omnizarr.nodes import bindings, detection, hierarchy, new_metadata
 from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.renewing import Change
 from omnizarr.nodes.writing import write_values
@@ -414,7 +414,7 @@ def _check_fits(where: StorePath, block: Shape, shape: Shape, axis: int) -> None
 
 def _bind(where: StorePath, metadata: ArrayMetadata, policy: ChunkPolicy) -> Binding:
     # Partial writes must read first, and a chunk may be missing.
-    return detection.bind(where, metadata, replace(policy, missing="fill"))
+    return bindings.bind(where, metadata, replace(policy, missing="fill"))
 
 
 def _clearing(where: StorePath, metadata: ArrayMetadata, policy: ChunkPolicy) -> Binding:

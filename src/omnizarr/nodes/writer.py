@@ -26,7 +26,7 @@ from omnizarr.errors import ReadOnlyError, SelectionError, StoreClosedError
 from omnizarr.indexing import Piece, Plan
 from omnizarr.model import ArrayMetadata
 from omnizarr.model.grids import Grid
-from omnizarr.nodes import detection, resizing, unsaved
+from omnizarr.nodes import bindings, resizing, unsaved
 from omnizarr.nodes.indexers import Fields, Indexed, Planner, fields_dtype, select_fields
 from omnizarr.nodes.pending import Pending, own, referred
 from omnizarr.nodes.reading import too_large
@@ -657,7 +657,7 @@ class ArrayWriter(Indexed):
         known = self._virtual
         if known is None or known[0] is not binding.metadata or known[1] != tail.stop:
             longer = resizing.with_shape(binding.metadata, self.shape)
-            known = self._virtual = binding.metadata, tail.stop, detection.bind(self.store_path, longer, binding.policy)
+            known = self._virtual = binding.metadata, tail.stop, bindings.bind(self.store_path, longer, binding.policy)
         return known[2]
 
     def _plan(self, planner: Planner, selection: Any, grid: Grid) -> Plan:

@@ -10,7 +10,7 @@ from typing import Any
 
 from omnizarr.errors import OmnizarrError, UnknownExtensionError
 from omnizarr.model import Note
-from omnizarr.nodes import consolidated, detection, info, meaning, naming
+from omnizarr.nodes import bindings, consolidated, detection, info, meaning, naming
 from omnizarr.nodes import walk as walks
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group, UnreadableNode
@@ -190,7 +190,7 @@ def _consolidated(where: StorePath) -> tuple[Consolidated, tuple[str, ...], str 
 def _problem(array: Array) -> str | None:
     """Return why the elements of an array cannot be read; None if they can, as far as its metadata tells."""
     try:
-        detection.bind(array.store_path, array.metadata, array.config.policy)
+        bindings.bind(array.store_path, array.metadata, array.config.policy)
     except OmnizarrError as error:
         return _reason(error)
     return None

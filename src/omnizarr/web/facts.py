@@ -33,7 +33,7 @@ from omnizarr.model import ArrayMetadata, Metadata, grids
 from omnizarr.model.datatypes.optional import VALUE, is_optional
 from omnizarr.netcdf.cdl.times import Times
 from omnizarr.netcdf.header import Attribute
-from omnizarr.nodes import consolidated, detection, extremes, holdings, info, info_rows, showing, wording
+from omnizarr.nodes import bindings, consolidated, extremes, holdings, info, info_rows, showing, wording
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group, UnreadableNode
 from omnizarr.nodes.info import ArrayFacts
@@ -675,7 +675,7 @@ class Dataset:
             found = holdings.chunk_sizes(where, metadata)
         elif grid.nchunks <= _MOST_ASKED:
             # Coordinates and size of the chunks that a store has which cannot list them.
-            binding = detection.bind(array.store_path, _array_model(array), array.config.policy)
+            binding = bindings.bind(array.store_path, _array_model(array), array.config.policy)
 
             def look(coords: tuple[int, ...]) -> tuple[tuple[int, ...], int] | None:
                 size = binding.store.size(binding.prefix + binding.keys.encode(coords))

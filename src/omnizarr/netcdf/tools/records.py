@@ -12,7 +12,7 @@ from omnizarr.codecs.contract import ChunkPolicy
 from omnizarr.errors import OmnizarrError, StoreError
 from omnizarr.netcdf import adopting
 from omnizarr.netcdf.dataset import Dataset
-from omnizarr.nodes import detection
+from omnizarr.nodes import bindings, detection
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import Store, verbs
 from omnizarr.stores.base import Buffer, Request, Span, answers
@@ -85,7 +85,7 @@ def adopt_records(state: RepairState, findings: list[Finding]) -> None:
 def _is_inside(state: RepairState, finding: Finding) -> bool:
     """Whether a chunk is in the grid by now."""
     found = detection.open_array(state.where.at(finding.path))
-    binding = detection.bind(found.where, found.metadata, ChunkPolicy())
+    binding = bindings.bind(found.where, found.metadata, ChunkPolicy())
     coords = binding.keys.decode(str(finding.key).removeprefix(binding.prefix), len(found.metadata.shape))
     grid = binding.grid.grid_shape
     return coords is not None and all(number < count for number, count in zip(coords, grid, strict=True))

@@ -26,7 +26,7 @@ import numpy as np
 
 from omnizarr.errors import ArrayNotFoundError, Remedy, StaleError
 from omnizarr.model import ArrayMetadata, Named
-from omnizarr.nodes import detection
+from omnizarr.nodes import bindings, detection
 from omnizarr.nodes.location import dialect_of
 from omnizarr.nodes.packing import HOW_STORED
 from omnizarr.stores import LocalStore, Store, pool, urls, verbs
@@ -151,7 +151,7 @@ def check_document(leaf: Leaf) -> None:
     if found is None:
         dialect = dialect_of(where, known)
         document, _ = dialect.keyspace.of_array(where.path, dialect.array_document)
-        detection.check_there(where, document)
+        bindings.check_there(where, document)
         return
     now = found.metadata
     if not isinstance(now, ArrayMetadata):

@@ -12,7 +12,7 @@ from omnizarr.errors import MetadataError, OmnizarrError, Wording
 from omnizarr.formats import dialects_for
 from omnizarr.model import datatypes
 from omnizarr.model.grids import Coords, Grid
-from omnizarr.nodes import chunking, detection, info, new_metadata, wording
+from omnizarr.nodes import bindings, chunking, info, new_metadata, wording
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.holdings import coords as stored_coords
 from omnizarr.nodes.new_metadata import parse_shape
@@ -138,7 +138,7 @@ def _sample(array: Array) -> Iterator[tuple[int, int]]:
     """Yield elements and stored bytes of some stored chunks (shards), spread over those that a listing begins with."""
     where, metadata = array.store_path, array.metadata
     try:
-        chunks = Chunks.of(where, detection.with_keys_in_use(where, metadata))
+        chunks = Chunks.of(where, bindings.with_keys_in_use(where, metadata))
     except OmnizarrError:  # the chunks are unknown
         return
     try:

@@ -8,7 +8,7 @@ from omnizarr.codecs.contract import ChunkPolicy
 from omnizarr.engine import Binding
 from omnizarr.formats import dialect_named
 from omnizarr.model import ArrayMetadata
-from omnizarr.nodes import detection
+from omnizarr.nodes import bindings
 from omnizarr.tools.check.inventory import Node
 
 _MADE: Final = 64
@@ -52,6 +52,6 @@ class Bindings:
             metadata = node.metadata
             if not isinstance(metadata, ArrayMetadata):
                 return None
-            binding = detection.bind(node.where, metadata, ChunkPolicy())
+            binding = bindings.bind(node.where, metadata, ChunkPolicy())
             self._made[slot] = number, binding
         return binding

@@ -23,7 +23,7 @@ from omnizarr.errors import (
 from omnizarr.formats.reader import is_list, join
 from omnizarr.model import JSON, ArrayMetadata, Named, datatypes, grids
 from omnizarr.model import keys as chunk_keys
-from omnizarr.nodes import detection
+from omnizarr.nodes import bindings
 from omnizarr.tools.check.inventory import Node
 from omnizarr.tools.check.registered import ALIASES, is_registered
 from omnizarr.tools.check.report import Findings
@@ -44,7 +44,7 @@ def check_extensions(findings: Findings, node: Node) -> Binding | None:
         for use in uses(node.marker.value):
             unknown |= _check_use(findings, node, use)
     try:
-        binding = detection.bind(node.where, metadata, ChunkPolicy(), document=node.marker.value)
+        binding = bindings.bind(node.where, metadata, ChunkPolicy(), document=node.marker.value)
     except PickleDisabledError as error:
         _add(findings, node, "pickled-objects", error)
     except MissingDependencyError as error:

@@ -31,7 +31,7 @@ from omnizarr.formats.spelling import same
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, grids
 from omnizarr.model import keys as chunk_keys
 from omnizarr.model.datatypes.strings import UTF32_BYTES
-from omnizarr.nodes import detection, stored
+from omnizarr.nodes import bindings, detection, stored
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath
@@ -371,7 +371,7 @@ def _step(
     metadata = _alone(found.metadata)
     keywords: dict[str, Any] = {}
     if isinstance(metadata, ArrayMetadata):
-        metadata = detection.with_keys_in_use(found.where, metadata) if looks else metadata
+        metadata = bindings.with_keys_in_use(found.where, metadata) if looks else metadata
         keywords = options.for_array(len(metadata.shape), is_alone=is_alone)
     left = {"compressors": options.compressors_left}
     wanted: dict[str, Any] = {"path": node.path, "nodes": nodes, "siblings": node.siblings, **left, **keywords}

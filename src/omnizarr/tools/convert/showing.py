@@ -19,7 +19,7 @@ from omnizarr.formats.contract import Dialect
 from omnizarr.formats.conventions import Nodes
 from omnizarr.model import UNDEFINED, ArrayMetadata, GroupMetadata, Loss, Metadata
 from omnizarr.model.grids import Coords
-from omnizarr.nodes import detection
+from omnizarr.nodes import bindings, detection
 from omnizarr.nodes.consolidated import stored_copies
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.encoded import MOST_SOURCES, EncodedChunks
@@ -386,7 +386,7 @@ class ShownHierarchy:
         if shown.array is None:
             where, source = step.found.where, step.translation.source
             if isinstance(source, ArrayMetadata):
-                source = detection.with_keys_in_use(where, source)
+                source = bindings.with_keys_in_use(where, source)
             translation = replace(step.translation, source=source)
             target = StorePath(self.view, step.path)
             shown.array = ShownArray(Move(where, target, translation, allow_pickle=self.task.allow_pickle), self._kept)

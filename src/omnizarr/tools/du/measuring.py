@@ -18,7 +18,7 @@ from omnizarr.formats import DIALECTS
 from omnizarr.formats.paths import Above, prefix
 from omnizarr.model import ArrayMetadata
 from omnizarr.model.grids import Coords
-from omnizarr.nodes import detection, erasing, holdings, info, naming
+from omnizarr.nodes import bindings, erasing, holdings, info, naming
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group, UnreadableNode
 from omnizarr.nodes.location import StorePath, chunk_prefix
@@ -193,7 +193,7 @@ class _Count:
                 entry.transformed = True
                 entry.chunks = (holdings.count(where, metadata)[0] or 0, 0)
             else:
-                entry.decode = self._decoder(detection.with_keys_in_use(where, metadata))
+                entry.decode = self._decoder(bindings.with_keys_in_use(where, metadata))
         except OmnizarrError as error:
             entry.problem = str(error)
 

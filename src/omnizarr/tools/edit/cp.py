@@ -20,7 +20,7 @@ from omnizarr.errors import (
     StoreError,
 )
 from omnizarr.model import ArrayMetadata, Metadata
-from omnizarr.nodes import detection, erasing, hierarchy, holdings
+from omnizarr.nodes import bindings, detection, erasing, hierarchy, holdings
 from omnizarr.nodes.copying import Copier, Layout, Pair, equals
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath, dialect_of, dialects_at
@@ -407,7 +407,7 @@ def _unlisted(where: StorePath) -> Iterator[str]:
         if node.is_copy:
             place = where.at(f"{where.prefix}{node.path}".rstrip("/"))
         if isinstance(metadata, ArrayMetadata):
-            metadata = detection.with_keys_in_use(place, metadata)
+            metadata = bindings.with_keys_in_use(place, metadata)
         yield from holdings.possible(place, metadata)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from omnizarr.errors import ShapeError, StoreError
 from omnizarr.model import ArrayMetadata, dimensions
-from omnizarr.nodes import detection
+from omnizarr.nodes import bindings, detection
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.location import StorePath
 from omnizarr.tools.streaming.chunks import Chunks
@@ -64,7 +64,7 @@ def plan(where: StorePath, shape: str) -> Resize:
     new = _parse(where, shape, metadata)
     deleted = cut = 0
     if any(map(operator.lt, new, metadata.shape)):
-        chunks = Chunks.of(where, detection.with_keys_in_use(where, metadata))
+        chunks = Chunks.of(where, bindings.with_keys_in_use(where, metadata))
         for coords in _stored(chunks):
             bounds = [axis.chunk(at) for axis, at in zip(chunks.grid.axes, coords, strict=True)]
             if any(start >= length for (start, _), length in zip(bounds, new, strict=True)):

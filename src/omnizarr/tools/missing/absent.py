@@ -20,7 +20,7 @@ from omnizarr.codecs.sharding import Sharding
 from omnizarr.errors import CodecError, StoreError
 from omnizarr.model import ArrayMetadata, grids
 from omnizarr.model.grids import Coords, Grid
-from omnizarr.nodes import chunking, detection, holdings
+from omnizarr.nodes import bindings, chunking, holdings
 from omnizarr.nodes.array import Array
 from omnizarr.stores import pool
 from omnizarr.support.progress import Progress, Tracker
@@ -131,7 +131,7 @@ def run(store: Any, *, path: str | None, inner: bool, progress: Progress, storag
     if not isinstance(store, Array) or path:
         array = opening.open_array(store, mode="r", path=path, storage_options=storage_options)
     where, metadata = array.store_path, array.metadata
-    chunks = Chunks.of(where, detection.with_keys_in_use(where, metadata))
+    chunks = Chunks.of(where, bindings.with_keys_in_use(where, metadata))
     shape = chunking.inner_chunk_shape(metadata.codecs)
     of_inner = shape if inner else None
     grid = chunks.grid if of_inner is None else grids.bind(grids.regular(of_inner), metadata.shape)
@@ -167,7 +167,7 @@ def _stored(chunks: Chunks, metadata: ArrayMetadata) -> Iterator[Coords]:
 
 def _inner_chunks(array: Array, grid: Grid, shape: Coords, shards: Iterable[Coords]) -> Iterator[Coords]:
     """Yield the coordinates, in the grid of all inner chunks, of those that shards say they have."""
-    binding = detection.bind(array.store_path, array.metadata, array.config.policy)
+    binding = bindings.bind(array.store_path, array.metadata, array.config.policy)
     codec = binding.chain.serializer[1]
     if isinstance(codec, Sharding) and codec.edges is not None:
         raise CodecError(

@@ -16,7 +16,7 @@ from omnizarr.codecs.contract import Buffer, ChunkPolicy
 from omnizarr.codecs.sharding import Sharding
 from omnizarr.engine import Binding
 from omnizarr.errors import OmnizarrError, StoreError
-from omnizarr.nodes import detection, wording
+from omnizarr.nodes import bindings, detection, wording
 from omnizarr.tools.check import chunks
 from omnizarr.tools.check.report import Finding
 from omnizarr.tools.repair.report import Action
@@ -90,7 +90,7 @@ def _place(state: RepairState, finding: Finding) -> _Place:
     """Return the chunk that a finding is about, as it is now."""
     key = str(finding.key)
     found = detection.open_array(state.where.at(finding.path))
-    binding = detection.bind(found.where, found.metadata, ChunkPolicy())
+    binding = bindings.bind(found.where, found.metadata, ChunkPolicy())
     data = state.store.get(key)
     coords = binding.keys.decode(key.removeprefix(binding.prefix), len(found.metadata.shape))
     if data is None or coords is None:
@@ -207,7 +207,7 @@ def mend_scalars(state: RepairState, findings: list[Finding]) -> None:
         if finding.code != "draft-scalar-key" or finding.code not in state.codes:
             continue
         found = detection.open_array(state.where.at(finding.path))
-        used = detection.bind(found.where, found.metadata, ChunkPolicy())
+        used = bindings.bind(found.where, found.metadata, ChunkPolicy())
         old = used.prefix + used.keys.encode(())
         new = used.prefix + "c"
         data = state.store.get(old)

@@ -23,7 +23,7 @@ from omnizarr.model import ArrayMetadata, datatypes, grids, keys
 from omnizarr.model.grids import Coords, Grid
 from omnizarr.model.key_forms import KeyEncoding
 from omnizarr.nodes import chunking, holdings
-from omnizarr.nodes.detection import in_its_document
+from omnizarr.nodes.bindings import in_its_document
 from omnizarr.nodes.location import StorePath, chunk_prefix, dialect_of
 from omnizarr.stores import Store, pool, verbs
 from omnizarr.support.locks import RLock

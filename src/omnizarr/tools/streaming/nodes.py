@@ -26,7 +26,7 @@ from omnizarr.model.datatypes import DataType
 from omnizarr.model.datatypes.fixed_point import FixedPoint
 from omnizarr.model.datatypes.optional import NAME as OPTIONAL
 from omnizarr.model.datatypes.optional import Optional
-from omnizarr.nodes import detection
+from omnizarr.nodes import bindings, detection
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.kept import KeptNodes
 from omnizarr.nodes.location import StorePath, dialect_of
@@ -270,7 +270,7 @@ def _has_other_keys(metadata: ArrayMetadata) -> bool:
 
 def _keys_in_use(item: tuple[str, Found[ArrayMetadata]]) -> tuple[str, Named | None]:
     path, found = item
-    metadata = detection.with_keys_in_use(found.where, found.metadata)
+    metadata = bindings.with_keys_in_use(found.where, found.metadata)
     return path, None if metadata is found.metadata else metadata.chunk_key_encoding
 
 
