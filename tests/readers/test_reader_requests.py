@@ -224,12 +224,21 @@ def test_pages_of_tiff_of_about_the_same_size_are_guessed(server, tmp_path, roun
 
 def test_pages_of_tiff_whose_sizes_differ_are_not_guessed(server, tmp_path, monkeypatch):
     monkeypatch.setattr("omnizarr.readers.hdf5.source._SMALL", 0)
+    monkeypatch.setattr("omnizarr.readers.tiff.directories._MOST_DIFFERING", 0)
     heights = np.random.default_rng(1).uniform(200, 1400, 40)
     content = pages_of(tmp_path / "x.tif", heights)
     serve(server, "x.tif", content)()
     found = ranges_of(server)
     assert_once(found)
     assert sum(stop - start for start, stop in found) < len(content) / 2
+
+
+def test_pages_of_tiff_whose_sizes_differ_are_several_in_a_round(server, tmp_path, monkeypatch, rounds):
+    monkeypatch.setattr("omnizarr.readers.hdf5.source._SMALL", 0)
+    heights = np.random.default_rng(1).uniform(200, 1400, 40)
+    serve(server, "x.tif", pages_of(tmp_path / "x.tif", heights))()
+    assert_once(ranges_of(server))
+    assert len(rounds) <= 12
 
 
 def test_levels_of_tiff_pages_are_fetched_together(server, tmp_path, rounds):

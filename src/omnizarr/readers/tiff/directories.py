@@ -27,10 +27,12 @@ MOST_PAGES: Final = 1 << 17
 """Pages of a file that are shown. Those behind them are named as not shown."""
 _MOST_ENTRIES: Final = 4096
 _APART: Final = 1 << 16  # bytes between directories that are not fetched together anyway
-_FEW, _MANY = 8, 128  # directories that are fetched before one leads to the next
+_FEW, _MANY = 8, 128  # directories that are fetched before one leads to the next: four times as many each time
 _LEAST, _RECENT = 2, 16  # distances between directories from which the next ones are guessed
 _TREES: Final = 32  # pages whose trees are read together
 _PER_PAGE: Final = 1 << 20  # bytes that are fetched for each, if the file is small and its pages differ much
+_PER_ROUND: Final = 1 << 21  # bytes that are fetched together for pages that differ much, if the file is larger
+_MOST_DIFFERING: Final = 1 << 27  # bytes of such a file: of a larger one, too much would be fetched
 _SHARE: Final = 0.25  # of a page that may be fetched to find the directory behind it
 _SUB: Final = 330
 STRUCTURE: Final = frozenset(
@@ -307,6 +309,7 @@ class _Ahead:
         self._steps: deque[int] = deque(maxlen=_RECENT)
         self._many = _FEW
         self._used = 0  # directories since some were fetched
+        self._asked = 1  # directories that were fetched then
 
     def expect(self, address: int) -> None:
         """Note the address of the next directory, and fetch others that may follow."""
@@ -319,7 +322,7 @@ class _Ahead:
         mean = sum(self._steps) / len(self._steps)
         if mean < _APART:
             return
-        self._many = min(2 * self._many, _MANY) if 2 * self._used >= self._many else _FEW
+        self._many = min(4 * self._many, _MANY) if 2 * self._used >= min(self._many, self._asked) else _FEW
         self._used = 0
         self._source.expect_spans(self._spans(address, mean))
 
@@ -327,17 +330,22 @@ class _Ahead:
         """Yield where the directory at an address is, and where the next ones are in 19 of 20 cases."""
         usual, count = self._source.usual, len(self._steps)
         variance = sum((step - mean) ** 2 for step in self._steps) / (count - 1)
+        deviations = 2 + 4 / (count - 1)  # as a variance of few distances says little
         yield address, address + usual
+        self._asked = 1
         for number in range(1, self._many):
-            margin = 2 * sqrt(variance * (number + number * number / count))
-            if 2 * margin > _SHARE * mean:
-                break
+            margin = deviations * sqrt(variance * (number + number * number / count))
             middle = address + number * mean
+            if 2 * margin > _SHARE * mean or middle - margin > self._source.size:
+                break
             yield max(0, int(middle - margin)), int(middle + margin) + usual
-        else:
+            self._asked += 1
+        if self._asked > 1:
             return
-        if number == 1 and self._source.is_small:
+        if self._source.is_small:
             yield address, address + self._many * _PER_PAGE
+        elif self._source.size <= _MOST_DIFFERING and 2 * mean <= _PER_ROUND:
+            yield address, address + _PER_ROUND
 
 
 def walk(source: Source, first: int) -> Found:
