@@ -250,3 +250,16 @@ def test_a_directory_that_cannot_be_made_is_refused(tmp_path):
 def test_a_directory_of_a_user_who_is_not_there_is_refused():
     with pytest.raises(StoreError, match="the directory of the cache cannot be made"):
         Loader({"x": np.arange(3)}, cache="~unknown-user/cache")
+
+
+@pytest.mark.parametrize("stored", ["shards", "small-shards"])
+def test_a_shard_of_which_all_is_used_is_fetched_by_one_request(web, tmp_path, stored):
+    web.put(**STORED[stored])
+    count = ROWS // STORED[stored]["shards"][0]
+    loader = Loader({"x": web.open(), "i": np.arange(ROWS)}, 16, shuffle="full", cache=tmp_path / "cache")
+    epoch_of(loader)
+    assert len(web.asked()) == count
+    epoch_of(loader)
+    assert not web.asked()
+    epoch_of(Loader({"x": web.open(), "i": np.arange(ROWS)}, 16, shuffle="full", cache=tmp_path / "cache"))
+    assert not web.sent()

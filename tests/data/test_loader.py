@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import omnizarr
 from omnizarr.data import Loader, Samples, windows
+from omnizarr.data.batches import Spare
 from omnizarr.errors import BoundsCheckError, ChunkError, SettingError, ShapeError, ValueTypeError
 from omnizarr.settings import engines
 from omnizarr.support import progress
@@ -54,12 +55,13 @@ def cases(draw):
         middle = draw(st.integers(0, count))
         return [array.lazy[:middle], values[middle:]], values
     if kind == "windows":
-        size = draw(st.integers(1, min(count, 5)))
+        size = draw(st.integers(1, min(count, 5))), draw(st.sampled_from([3, 6]))
         how = {"step": (draw(st.integers(1, 4)), draw(st.integers(1, 3)))}
-        return windows(array, (size, 3), **how), windows(values, (size, 3), **how)
+        return windows(array, size, **how), windows(values, size, **how)
     if kind == "random":
+        size = draw(st.integers(1, min(count, 5))), draw(st.sampled_from([2, 6]))
         how = {"random": draw(st.integers(1, 30)), "seed": 3}
-        return windows(array, (1, 2), **how), windows(values, (1, 2), **how)
+        return windows(array, size, **how), windows(values, size, **how)
     return array, values
 
 
@@ -384,6 +386,30 @@ def test_samples_of_a_broken_chunk_are_skipped_and_counted(shuffle):
         found += batch["i"].tolist()
     assert sorted(found) == [n for n in range(103) if not 30 <= n < 40]
     assert (loader.stats.skipped, loader.stats.samples) == (10, 93)
+
+
+def test_windows_that_reach_into_a_broken_chunk_are_skipped():
+    values, array = broken()
+    loader = Loader(
+        {"windows": windows(array, (3, 4, 3), step=1), "i": np.arange(101)}, 8, shuffle="full", on_error="skip"
+    )
+    found = []
+    for batch in loader:
+        assert np.array_equal(batch["windows"], np.stack([values[n : n + 3] for n in batch["i"]]))
+        found += batch["i"].tolist()
+    assert sorted(found) == [n for n in range(101) if not 28 <= n < 40]
+
+
+def test_arrays_for_which_the_system_has_no_memory_are_loaded_without_them(monkeypatch):
+    def fail(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(Spare, "whole", fail)
+    values, array = rows()
+    loader = Loader({"x": array, "i": np.arange(103)}, 8, shuffle="full")
+    for batch in loader:
+        assert np.array_equal(batch["x"], values[batch["i"]])
+    assert (loader.stats.samples, loader.stats.reads) == (103, 11)
 
 
 def test_arrays_of_different_lengths_are_refused():

@@ -13,7 +13,7 @@ from omnizarr import engine
 from omnizarr.data import fetching
 from omnizarr.data.batches import Spare
 from omnizarr.data.fetching import Box
-from omnizarr.data.keeping import Cell, Step, Use
+from omnizarr.data.keeping import Batch, Cell, Step, Use
 from omnizarr.data.sources import Field, Part
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Assembler:
                 place = part.box_of(number)
                 data = self._memory_of(cell, [each.stop - each.start for each in place], part.dtype)
                 boxes.append(Box(part.array, place, data))
-            for at, error in _read(boxes, self._indexes):
+            for at, error in read(boxes, self._indexes):
                 step.misses[at].error = error
         except Exception as error:  # noqa: BLE001 - the step that uses a cell raises it
             for cell in step.misses:
@@ -92,7 +92,7 @@ class Assembler:
         failed: Failed = []
         for number, (field, use, out) in enumerate(zip(self._fields, step.uses, outs, strict=True)):
             if use is None:
-                _hold(field, step, out)
+                hold(field, step.batch, out)
                 continue
             scatter(field, use, _in_memory(field, use, step.cells[number], failed), out)
             self._pass(field, step, number, use, out, failed)
@@ -137,7 +137,7 @@ class Assembler:
     def _read_passing(
         self, field: Field, use: Use, passing: Sequence[_Passing], out: NDArray[Any], failed: Failed
     ) -> None:
-        errors = dict(_read([each.box for each in passing], self._indexes))
+        errors = dict(read([each.box for each in passing], self._indexes))
         found = []
         for at, each in enumerate(passing):
             if at in errors:
@@ -164,7 +164,7 @@ def _in_memory(field: Field, use: Use, cells: Mapping[int, Cell], failed: Failed
     return found
 
 
-def _read(boxes: Sequence[Box], indexes: Any) -> list[tuple[int, Exception]]:
+def read(boxes: Sequence[Box], indexes: Any) -> list[tuple[int, Exception]]:
     """Read boxes together, and return those that cannot be read: if there is one, halves are read to find it."""
     if not boxes:
         return []
@@ -174,8 +174,8 @@ def _read(boxes: Sequence[Box], indexes: Any) -> list[tuple[int, Exception]]:
         if len(boxes) == 1:
             return [(0, error)]
         half = len(boxes) // 2
-        others = _read(boxes[half:], indexes)
-        return [*_read(boxes[:half], indexes), *((half + at, of_box) for at, of_box in others)]
+        others = read(boxes[half:], indexes)
+        return [*read(boxes[:half], indexes), *((half + at, of_box) for at, of_box in others)]
     return []
 
 
@@ -228,9 +228,9 @@ def _scatter(field: Field, use: Use, position: int, out: NDArray[Any], data: NDA
         target[sample][outer] = data[inner]
 
 
-def _hold(field: Field, step: Step, out: NDArray[Any]) -> None:
+def hold(field: Field, batch: Batch, out: NDArray[Any]) -> None:
     """Copy samples out of arrays in memory."""
-    indexes, epoch = step.batch.indexes, step.batch.epoch
+    indexes, epoch = batch.indexes, batch.epoch
     if len(field.parts) == 1:
         _of_part(field.parts[0], indexes, epoch, out, None)
         return

@@ -100,11 +100,23 @@ class Spare:
         self._limit = limit
         self._free: dict[int, list[NDArray[np.uint8]]] = {}
         self._taken = 0
+        self._whole: dict[Any, NDArray[Any]] = {}
         self._guard = RLock()
+
+    def whole(self, key: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+        """Return the memory of a whole array, with any values: the same as before, if that had the same key."""
+        with self._guard:
+            self._free.clear()
+            self._taken = 0
+            found = self._whole.get(key)
+            if found is None:
+                found = self._whole[key] = np.empty(shape, dtype)
+            return found
 
     def take(self, nbytes: int) -> NDArray[np.uint8]:
         """Return memory with any values."""
         with self._guard:
+            self._whole.clear()
             found = self._free.get(nbytes)
             if found:
                 return found.pop()

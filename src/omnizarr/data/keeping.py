@@ -46,7 +46,7 @@ _AT_FIRST_FAR: Final = 2**14
 _MOST_STEPS: Final = 1024
 RUN: Final = 16
 """Steps whose samples are computed, and which are looked at, together."""
-_MOST_TOGETHER: Final = 2**28
+MOST_TOGETHER: Final = 2**28
 """Bytes that a step reads for later ones."""
 _SOON: Final = 4
 """Steps for which what is read together may take the memory of what is used later than by them."""
@@ -419,7 +419,7 @@ class Planner:
         if not any(shards):
             return
         nbytes = [[part.cell_nbytes for part in field.parts] for field in self._fields]
-        left, free = _MOST_TOGETHER, self._limit - self._live
+        left, free = MOST_TOGETHER, self._limit - self._live
         seen: set[tuple[int, int]] = set()
         for later in self._ahead:
             is_soon = later.number <= step.number + _SOON

@@ -7,6 +7,7 @@ import operator
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from queue import Empty, SimpleQueue
@@ -15,11 +16,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 
 from omnizarr import engine
-from omnizarr.data import batches, caching, orders
+from omnizarr.data import batches, caching, orders, whole
 from omnizarr.data.assembly import Assembler, explain
-from omnizarr.data.keeping import RUN, Batch, Planner, Step, StoppedError
+from omnizarr.data.keeping import RUN, Batch, Planner, StoppedError
 from omnizarr.data.permutations import key_of
 from omnizarr.data.sources import Field, fields_of
+from omnizarr.data.whole import Whole
 from omnizarr.errors import SettingError, ShapeError, ValueTypeError
 from omnizarr.stores import pool
 from omnizarr.stores.wrap.cached import Place
@@ -655,6 +657,18 @@ class _Terms:
     is_in_order: bool
 
 
+def _planner(terms: _Terms) -> tuple[Planner | Whole, Assembler | Whole]:
+    """Return what plans and reads steps, and what puts them together."""
+    known = {"is_one_epoch": terms.is_one_epoch, "is_whole": terms.is_whole, "is_in_order": terms.is_in_order}
+    most_ahead = terms.prefetch + terms.threads
+    if whole.can_hold(terms.fields, terms.limit, **known):
+        with suppress(MemoryError):  # of a system that promises no more memory than it has
+            held = Whole(terms.fields, terms.source, most_ahead, terms.spare, terms.indexes, is_whole=terms.is_whole)
+            return held, held
+    planner = Planner(terms.fields, terms.source, terms.limit, most_ahead, terms.spare, **known)
+    return planner, Assembler(terms.fields, terms.passing, terms.threads, terms.indexes, terms.spare)
+
+
 class _Run:
     """The threads of one loop. They stop when the loop ends, however it ends."""
 
@@ -665,17 +679,7 @@ class _Run:
         is_remote = any(part.is_remote for field in self._fields for part in field.parts)
         self._readers = _READERS_FAR if is_remote else _READERS
         self._threads = terms.threads
-        self.planner = Planner(
-            self._fields,
-            terms.source,
-            terms.limit,
-            terms.prefetch + terms.threads,
-            terms.spare,
-            is_one_epoch=terms.is_one_epoch,
-            is_whole=terms.is_whole,
-            is_in_order=terms.is_in_order,
-        )
-        self._assembler = Assembler(self._fields, terms.passing, self._threads, terms.indexes, terms.spare)
+        self.planner, self._assembler = _planner(terms)
         new = batches.pinned() if terms.to == "torch" else None
         self._memories = [
             batches.Memory((terms.batch, *field.sample_shape), field.dtype, terms.prefetch + 1, new)
@@ -683,7 +687,7 @@ class _Run:
         ]
         self._planning = RLock()
         self._taking = RLock()
-        self._planned: SimpleQueue[Step | None] = SimpleQueue()
+        self._planned: SimpleQueue[Any] = SimpleQueue()
         self._credits: SimpleQueue[None] = SimpleQueue()
         self._results: SimpleQueue[tuple[int, Any, BaseException | None]] = SimpleQueue()
         self._waiting: dict[int, tuple[Any, BaseException | None]] = {}
@@ -752,7 +756,7 @@ class _Run:
                 if self._is_stopped:
                     return
                 try:
-                    step = self.planner.next()
+                    step: Any = self.planner.next()
                 except StoppedError:
                     return
                 except BaseException as error:  # noqa: BLE001 - the loop raises it
@@ -792,7 +796,7 @@ class _Run:
                 return
             del step, found
 
-    def _made(self, step: Step) -> tuple[Batch, dict[str, Any], int]:
+    def _made(self, step: Any) -> tuple[Batch, dict[str, Any], int]:
         terms, batch = self._terms, step.batch
         outs = [memory.take(len(batch.indexes)) for memory in self._memories]
         failed = self._assembler.put(step, outs)

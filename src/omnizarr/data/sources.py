@@ -345,6 +345,11 @@ class Part:
         bound = self.array._state.bound or self.array._bind()  # noqa: SLF001 - a part of Array
         return engine.is_remote(bound.binding)
 
+    @cached_property
+    def is_slow(self) -> bool:
+        """Whether its store is on another machine, perhaps behind a cache."""
+        return isinstance(self.array, Array) and self.array.store.features.concurrency > 1
+
     @property
     def index_nbytes(self) -> int:
         """Bytes that the indexes of all shards take in memory, about."""
