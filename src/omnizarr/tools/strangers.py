@@ -19,6 +19,7 @@ from omnizarr.nodes.location import StorePath
 from omnizarr.stores import LocalStore, Store
 from omnizarr.support.text import visible
 from omnizarr.tools.convert import temporary
+from omnizarr.tools.streaming.few import FewChunks
 
 SYSTEM: Final = re.compile(
     r"\.DS_Store|Thumbs\.db|desktop\.ini|\._.*|\.nfs[0-9a-f]{8,}|\.directory|\.fuse_hidden.*", re.IGNORECASE
@@ -116,7 +117,7 @@ def is_system(key: str) -> bool:
     return SYSTEM.fullmatch(key.rpartition("/")[2]) is not None
 
 
-def of(where: StorePath, nodes: Mapping[str, Metadata | None]) -> Strangers:
+def of(where: StorePath, nodes: Mapping[str, Metadata | None], few: FewChunks | None = None) -> Strangers:
     """Return the strangers below a node, for which the store is listed once.
 
     Parameters
@@ -125,13 +126,15 @@ def of(where: StorePath, nodes: Mapping[str, Metadata | None]) -> Strangers:
         The topmost node.
     nodes : mapping of str to Metadata or None
         All nodes, by path below that one; None for those that cannot be read.
+    few : FewChunks, optional
+        Notes the keys of chunks that are listed.
 
     Raises
     ------
     StoreError
         If the store fails.
     """
-    keys = naming.listed(where, partial(_other_keys, where, nodes))
+    keys = naming.listed(where, partial(_other_keys, where, nodes, few))
     if keys is None:
         return Strangers(is_known=False)
     kinds: dict[str, list[str]] = {"files": [], "unnamed": [], "leftovers": []}
@@ -153,7 +156,7 @@ def _kind_of(key: str) -> str:
     return "files"
 
 
-def _other_keys(where: StorePath, nodes: Mapping[str, Metadata | None]) -> list[str]:
+def _other_keys(where: StorePath, nodes: Mapping[str, Metadata | None], few: FewChunks | None) -> list[str]:
     """Return the keys that are neither documents nor chunks. Memory grows with their number, not that of chunks."""
     known = {
         f"{where.prefix}{path}".rstrip("/"): isinstance(node, ArrayMetadata)
@@ -174,9 +177,10 @@ def _other_keys(where: StorePath, nodes: Mapping[str, Metadata | None]) -> list[
         }
     )
     arrays_above = Above(arrays)
+    listed = _listed(where.store, where.prefix)
     rest = [
         key
-        for key in _listed(where.store, where.prefix)
+        for key in (listed if few is None else few.noting(listed))
         if not erasing.is_chunk(key, arrays_above) and next(hidden.of(key), None) is None
     ]
     data: list[str] = []

@@ -18,7 +18,7 @@ from omnizarr.formats.conventions import nczarr_metadata
 from omnizarr.formats.paths import Above
 from omnizarr.formats.spelling import same
 from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, GroupMetadata, Named, thawed
-from omnizarr.nodes import wording
+from omnizarr.nodes import naming, wording
 from omnizarr.nodes.copying import same_value
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.equivalence import have_same_bytes, spec_of
@@ -29,6 +29,7 @@ from omnizarr.support import amounts
 from omnizarr.support.progress import Progress, Tick, Tracker
 from omnizarr.tools import strangers
 from omnizarr.tools.diff.report import Diff, Difference, Kind, Unequal
+from omnizarr.tools.strangers import Strangers
 from omnizarr.tools.streaming.chunks import Chunks, box_of
 from omnizarr.tools.streaming.equality import first_difference, first_of, is_small, largest_distance, unequal
 from omnizarr.tools.streaming.executors import Executor, Question, executor
@@ -70,9 +71,10 @@ def run(
         workers = opened.enter_context(executor(scheduler))
         work = _Comparison(one, other, workers, effort, rtol, atol)
         work.leave_out_marks()
+        sides = work.strangers() if values else None
         work.compare(progress, values=values)
-        if values:
-            work.compare_files()
+        if sides is not None:
+            work.compare_files(sides)
     counted = (*work.differences, *work.storage) if storage else tuple(work.differences)
     if storage:
         order = {path: number for number, path in enumerate([*one.nodes, *other.nodes])}
@@ -132,8 +134,8 @@ class _Comparison:
                 return shown.tick
 
             def compare(pair: _Nodes, effort: Effort, tick: Tick) -> Unequal | str | None:
-                arrays = _arrays_of(pair) if values else []
-                return self._try_values(arrays[0], arrays[1], effort, tick) if arrays else None
+                sides = _elements_of(pair, effort) if values else []
+                return self._try_values(sides[0], sides[1], tick) if sides else None
 
             store = self.left.top.where.store
             for (path, one, other), found in worked_on(
@@ -156,13 +158,19 @@ class _Comparison:
         """Return the bytes of the elements of an array that is compared element by element; 0 for any other node."""
         if not all(path in side.nodes and side.nodes.is_array(path) for side in (self.left, self.right)):
             return 0
-        left, right = self.left.nodes.array(path), self.right.nodes.array(path)
-        is_pair = left.metadata.shape == right.metadata.shape
-        return Elements(left.where, left.metadata, Effort()).values_bytes() if is_pair else 0
+        left, right = self.left.nodes.elements(path, Effort()), self.right.nodes.array(path)
+        return left.values_bytes() if left.metadata.shape == right.metadata.shape else 0
 
-    def compare_files(self) -> None:
+    def strangers(self) -> list[Strangers]:
+        """Return the files of both sides that are not Zarr. The listings tell, too, which chunks are stored."""
+        both, is_far = (self.left, self.right), naming.is_far(self.left.top.where.store)
+        found = pool.gather(
+            lambda each: strangers.of(each.top.where, metadata_of(each), each.nodes.few), both, 2 if is_far else 1
+        )
+        return [each for _, each in sorted(found)]
+
+    def compare_files(self, sides: list[Strangers]) -> None:
         """Compare files that are not Zarr, without those of operating systems; of a store that lists none, by name."""
-        sides = [strangers.of(each.top.where, metadata_of(each)) for each in (self.left, self.right)]
         if not any(side.is_known for side in sides):
             self.remarks.append("neither can be listed, so files that are not Zarr were not looked for")
         elif not all(side.is_known for side in sides):
@@ -239,26 +247,22 @@ class _Comparison:
             elif not same(left.attributes[name], right.attributes[name]):
                 self._enter(path, "attribute", name=name, left=_stored(one, name), right=_stored(other, name))
 
-    def _try_values(
-        self, left: Found[ArrayMetadata], right: Found[ArrayMetadata], effort: Effort, tick: Tick
-    ) -> Unequal | str | None:
+    def _try_values(self, left: Elements, right: Elements, tick: Tick) -> Unequal | str | None:
         """Return how the elements of two arrays differ, or why they cannot be compared."""
         try:
-            return self._compare_values(left, right, effort, tick)
+            return self._compare_values(left, right, tick)
         except (StoreError, SchedulerError):
             raise
         except (OmnizarrError, MemoryError) as error:
             return str(error)
 
-    def _compare_values(
-        self, left: Found[ArrayMetadata], right: Found[ArrayMetadata], effort: Effort, tick: Tick
-    ) -> Unequal | None:
-        sides = Elements(left.where, left.metadata, effort), Elements(right.where, right.metadata, effort)
-        for found in (left, right):
-            self.executor.expect(found.where.store, documents_of(found))
+    def _compare_values(self, left: Elements, right: Elements, tick: Tick) -> Unequal | None:
+        sides = left, right
+        for side in sides:
+            self.executor.expect(side.where.store, documents_of(Found(side.where, side.metadata)))
         pair = _Pair(*sides, rtol=self.rtol, atol=self.atol)
         by_bytes = pair.stored_alike()
-        laid = by_bytes or pair.walk(effort)
+        laid = by_bytes or pair.walk(left.effort)
         question = _Comparing(pair, laid, by_bytes is not None)
         fills_differ = pair.compare_fills()
         visits, size = BlocksToVisit(laid, sides), math.prod(left.metadata.shape)
@@ -271,16 +275,17 @@ class _Comparison:
         return total.result(size)
 
 
-def _arrays_of(pair: _Nodes) -> list[Found[ArrayMetadata]]:
-    """Return the two arrays that are compared element by element, or none."""
+def _elements_of(pair: _Nodes, effort: Effort) -> list[Elements]:
+    """Return the elements of two arrays that are compared element by element, or none."""
     _, one, other = pair
-    arrays = [node.array for node in (one, other) if node is not None and node.array is not None]
-    is_pair = len(arrays) == 2 and arrays[0].metadata.shape == arrays[1].metadata.shape
-    return arrays if is_pair else []
+    found = (None if node is None else node.elements(effort) for node in (one, other))
+    sides = [each for each in found if each is not None]
+    is_pair = len(sides) == 2 and sides[0].metadata.shape == sides[1].metadata.shape
+    return sides if is_pair else []
 
 
 def _chunks_of(pair: _Nodes) -> list[Chunks]:
-    return [Chunks.of(each.where, each.metadata) for each in _arrays_of(pair)]
+    return [each.chunks for each in _elements_of(pair, Effort())]
 
 
 # How elements are stored

@@ -58,8 +58,8 @@ def run(
     with ExitStack() as opened:
         found = hierarchy(opened, store, path, zarr_format, storage_options)
         workers = opened.enter_context(executor(scheduler))
+        others = strangers.of(found.top.where, metadata_of(found), found.nodes.few).files
         made = of_hierarchy(found, algorithm, effort, workers, progress)
-        others = strangers.of(found.top.where, metadata_of(found)).files
         return replace(made, left_out=tuple(key for key in others if not strangers.is_system(key)))
 
 
@@ -97,10 +97,11 @@ def values_of(node: Node, algorithm: str, effort: Effort, workers: Executor, tic
     """Return the digest of the elements of a node, none of a group. Raises its error if it cannot be read."""
     if node.meaning is None or node.found is None:
         raise node.error or OmnizarrError("the node cannot be read", path=node.path)
-    if node.array is None:
+    elements = node.elements(effort)
+    if elements is None:
         return b""
     workers.expect(node.found.where.store, documents_of(node.found))
-    return of_values(Elements(node.array.where, node.array.metadata, effort), algorithm, workers, tick)
+    return of_values(elements, algorithm, workers, tick)
 
 
 def chunks_in(node: Node) -> list[Chunks]:
@@ -133,10 +134,7 @@ def summed(algorithm: str, document: Mapping[str, Any]) -> str:
 
 
 def _nbytes(nodes: NodesBelow, path: str, effort: Effort) -> int:
-    if not nodes.is_array(path):
-        return 0
-    array = nodes.array(path)
-    return Elements(array.where, array.metadata, effort).values_bytes()
+    return nodes.elements(path, effort).values_bytes() if nodes.is_array(path) else 0
 
 
 # Elements

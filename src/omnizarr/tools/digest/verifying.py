@@ -54,6 +54,7 @@ def verify(hierarchy: Hierarchy, expected: Mapping[str, str], effort: Effort, wo
 def _of_each(
     hierarchy: Hierarchy, expected: Mapping[str, str], algorithm: str, effort: Effort, workers: Executor
 ) -> Iterator[Mismatch]:
+    hierarchy.nodes.look_for_chunks()
     members: dict[str, dict[str, str]] = {}
     for path, digest in expected.items():
         above, _, name = path.rpartition("/")
@@ -87,6 +88,7 @@ def _of_all(
     hierarchy: Hierarchy, expected: str, algorithm: str, effort: Effort, workers: Executor
 ) -> Iterator[Mismatch]:
     try:
+        hierarchy.nodes.look_for_chunks()
         found = of_hierarchy(hierarchy, algorithm, effort, workers, None).digest
     except (StoreError, SchedulerError):
         raise

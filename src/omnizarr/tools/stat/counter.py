@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from omnizarr.errors import OmnizarrError, SchedulerError, StoreError
-from omnizarr.model import UNDEFINED, ArrayMetadata
+from omnizarr.model import UNDEFINED
 from omnizarr.model.datatypes.optional import VALUE, absent, is_optional, present
-from omnizarr.nodes.detection import Found
 from omnizarr.nodes.packing import Packing
 from omnizarr.support import amounts
 from omnizarr.support.progress import Progress, Tick, Tracker
@@ -23,7 +22,7 @@ from omnizarr.tools.stat.report import ArrayStat, Stat, Statistics
 from omnizarr.tools.streaming.chunks import Chunks, box_of
 from omnizarr.tools.streaming.equality import is_small
 from omnizarr.tools.streaming.executors import Executor, Question, executor
-from omnizarr.tools.streaming.nodes import NodesBelow, documents_of, hierarchy, type_name
+from omnizarr.tools.streaming.nodes import documents_of, hierarchy, type_name
 from omnizarr.tools.streaming.several import QUIET, worked_on
 from omnizarr.tools.streaming.walking import BlocksToVisit, Effort, Elements, Walk, chunks_of, walk
 
@@ -49,7 +48,8 @@ def run(
         workers = opened.enter_context(executor(scheduler))
         problems = [(at, str(error)) for at, error in found.nodes.errors.items()]
         arrays = [at for at in found.nodes if found.nodes.is_array(at)]
-        sizes = [_elements(found.nodes, at, effort).values_bytes() for at in arrays]
+        sizes = [found.nodes.elements(at, effort).values_bytes() for at in arrays]
+        found.nodes.look_for_chunks()
         stats = []
         with Tracker(progress, "reading", sum(sizes)) as shown:
             next_size = iter(sizes).__next__
@@ -60,9 +60,9 @@ def run(
 
             def count(at: str, effort: Effort, tick: Tick) -> ArrayStat | str:
                 try:
-                    return _of_array(
-                        at, found.nodes.array(at), workers, effort, tick, skip_fill=skip_fill, decoded=decoded
-                    )
+                    workers.expect(found.nodes.array(at).where.store, documents_of(found.nodes.array(at)))
+                    elements = found.nodes.elements(at, effort)
+                    return _of_array(at, elements, workers, tick, skip_fill=skip_fill, decoded=decoded)
                 except (StoreError, SchedulerError):
                     raise
                 except (OmnizarrError, MemoryError) as error:
@@ -81,24 +81,17 @@ def run(
     return Stat(tuple(stats), tuple(problems))
 
 
-def _elements(nodes: NodesBelow, path: str, effort: Effort) -> Elements:
-    array = nodes.array(path)
-    return Elements(array.where, array.metadata, effort)
-
-
 def _of_array(
     path: str,
-    found: Found[ArrayMetadata],
+    elements: Elements,
     workers: Executor,
-    effort: Effort,
     tick: Tick,
     *,
     skip_fill: bool,
     decoded: bool,
 ) -> ArrayStat:
-    elements = Elements(found.where, found.metadata, effort)
-    workers.expect(found.where.store, documents_of(found))
-    packing = Packing.of_array(found.metadata) if decoded else None
+    metadata = elements.metadata
+    packing = Packing.of_array(metadata) if decoded else None
     if packing is not None and (packing.is_trivial or elements.bind().spec.dtype.kind not in "iuf"):
         packing = None
     question = _Counting(elements, _walk(elements), skip_fill, packing)
@@ -106,15 +99,15 @@ def _of_array(
     total = Fields()
     for each in workers.ask(question, seen, tick):
         total.add(each)
-    size, spec = math.prod(found.metadata.shape), elements.bind().spec
+    size, spec = math.prod(metadata.shape), elements.bind().spec
     filled = question.moments(box_of(spec.fill_value, spec.dtype).reshape(1), question.fill())
     dtype = spec.dtype if packing is None else np.dtype(np.float64)
     total.add(filled.times(size - seen.elements))
     chunks = elements.chunks
     return ArrayStat(
         path=path,
-        shape=found.metadata.shape,
-        data_type=type_name(found.metadata),
+        shape=metadata.shape,
+        data_type=type_name(metadata),
         size=size,
         chunks=chunks.grid.nchunks,
         missing=_missing(chunks) if seen.stored is None else chunks.grid.nchunks - seen.stored,

@@ -52,12 +52,21 @@ class Chunks:
     prefix: str
     encoding: KeyEncoding
     grid: Grid
+    keys: tuple[str, ...] | None = None
+    """What is stored below the array, relative to it, if a listing of more than that has told."""
 
     @classmethod
-    def of(cls, where: StorePath, metadata: ArrayMetadata, store: Store | None = None) -> Chunks:
+    def of(
+        cls,
+        where: StorePath,
+        metadata: ArrayMetadata,
+        store: Store | None = None,
+        known: tuple[str, ...] | None = None,
+    ) -> Chunks:
         """Return the chunks of the array at a place, which need not have a document yet.
 
-        `store` replaces the store of the place. Raises what binding grid and key encoding raises.
+        `store` replaces the store of the place; `known` are the keys that are stored below the array. Raises what
+        binding grid and key encoding raises.
         """
         metadata = dialect_of(where, metadata).keyspace.settle(metadata)
         try:
@@ -65,7 +74,7 @@ class Chunks:
             grid = grids.bind(metadata.chunk_grid, metadata.shape)
         except OmnizarrError as error:
             raise error.add(store=str(where.store), path=where.path)
-        return cls(where, metadata, store or where.store, chunk_prefix(where, metadata), encoding, grid)
+        return cls(where, metadata, store or where.store, chunk_prefix(where, metadata), encoding, grid, known)
 
     def key_of(self, coords: Coords) -> str:
         """Return the store key of a chunk."""
@@ -104,7 +113,11 @@ class Chunks:
 
         Raises StoreError, NotImplementedError if it does not; StoreError if there are too many to be asked for.
         """
-        return holdings.found(self.store, self.prefix, self.encoding, self.grid)
+        if self.keys is None:
+            return holdings.found(self.store, self.prefix, self.encoding, self.grid)
+        known = (f"{self.where.prefix}{key}" for key in self.keys)
+        found = (self.coords_of(key) for key in known if key.startswith(self.prefix))
+        return (coords for coords in found if coords is not None)
 
     def sizes(self) -> Iterator[tuple[Coords, int]]:
         """Yield the same coordinates, each with the size of the chunk in bytes."""

@@ -13,6 +13,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
@@ -26,13 +27,15 @@ from omnizarr.model.datatypes import DataType
 from omnizarr.model.datatypes.fixed_point import FixedPoint
 from omnizarr.model.datatypes.optional import NAME as OPTIONAL
 from omnizarr.model.datatypes.optional import Optional
-from omnizarr.nodes import bindings, detection
+from omnizarr.nodes import bindings, detection, naming
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.kept import KeptNodes
 from omnizarr.nodes.location import StorePath, dialect_of
 from omnizarr.stores import pool
 from omnizarr.tools.convert.sources import Source
 from omnizarr.tools.streaming.equality import is_small
+from omnizarr.tools.streaming.few import FewChunks
+from omnizarr.tools.streaming.walking import Effort, Elements
 
 _CANONICAL: Final = "v3"
 """The format with members for what other formats express by conventions."""
@@ -94,6 +97,8 @@ class Node:
         The same node, if it is an array, with the chunk keys that its writer used.
     error : OmnizarrError, optional
         Why it cannot be read.
+    known : tuple of str, optional
+        The keys that are stored below an array, relative to it, if they are few and were listed.
     """
 
     path: str
@@ -101,6 +106,11 @@ class Node:
     meaning: Meaning | None = None
     array: Found[ArrayMetadata] | None = None
     error: OmnizarrError | None = None
+    known: tuple[str, ...] | None = None
+
+    def elements(self, effort: Effort) -> Elements | None:
+        """Return the elements of an array; None of another node."""
+        return None if self.array is None else Elements(self.array.where, self.array.metadata, effort, self.known)
 
 
 class Hierarchy(NamedTuple):
@@ -225,8 +235,9 @@ class NodesBelow(Mapping[str, Node]):
         if error is not None:
             return Node(path, error=error)
         found = Found(self._place(path), self._read[path])
-        array = self.array(path) if self.is_array(path) else None
-        return Node(path, found, Meaning.of(path, self._all), array)
+        if not self.is_array(path):
+            return Node(path, found, Meaning.of(path, self._all))
+        return Node(path, found, Meaning.of(path, self._all), self.array(path), known=self._known(path))
 
     def _place(self, path: str) -> StorePath:
         return self._elsewhere.get(path) or self._expected(path)
@@ -240,6 +251,24 @@ class NodesBelow(Mapping[str, Node]):
         metadata = cast("ArrayMetadata", self._read[path])
         keys = self._keys.get(path)
         return Found(self._place(path), metadata if keys is None else replace(metadata, chunk_key_encoding=keys))
+
+    def elements(self, path: str, effort: Effort) -> Elements:
+        """Return the elements of an array."""
+        array = self.array(path)
+        return Elements(array.where, array.metadata, effort, self._known(path))
+
+    def _known(self, path: str) -> tuple[str, ...] | None:
+        return self.few.of(self._place(path).path)
+
+    @cached_property
+    def few(self) -> FewChunks:
+        """What a listing has told of the chunks of all arrays; none was made yet."""
+        return FewChunks(self._where, frozenset(self._place(path).path for path in self if self.is_array(path)))
+
+    def look_for_chunks(self) -> None:
+        """List the chunks of all arrays together, where it saves requests, and nothing else has done so."""
+        if naming.is_far(self._where.store):
+            self.few.look(self._where.store.list_prefix(self._where.prefix))
 
     def __contains__(self, path: object) -> bool:
         return path in self._read or path in self.errors

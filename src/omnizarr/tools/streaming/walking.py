@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from functools import cached_property
+from typing import Any, Final, NamedTuple
 
 from omnizarr.codecs.contract import AnyArray, ChunkPolicy
 from omnizarr.engine import Binding
@@ -51,18 +52,25 @@ class Effort:
         return self.max_memory or MEMORY
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Elements:
-    """The elements of an array, to be read in this process or in another one."""
+    """The elements of an array, to be read in this process or in another one.
+
+    `known` are the keys that are stored below the array, relative to it, if they are known.
+    """
 
     where: StorePath
     metadata: ArrayMetadata
     effort: Effort
+    known: tuple[str, ...] | None = None
 
-    @property
+    def __reduce__(self) -> tuple[type[Elements], tuple[Any, ...]]:
+        return type(self), (self.where, self.metadata, self.effort, self.known)
+
+    @cached_property
     def chunks(self) -> Chunks:
         """Where its chunks are."""
-        return Chunks.of(self.where, self.metadata)
+        return Chunks.of(self.where, self.metadata, known=self.known)
 
     def values_bytes(self) -> int:
         """Return roughly how much memory all of them take; 0 if that is unknown."""
@@ -73,6 +81,10 @@ class Elements:
 
     def bind(self) -> Binding:
         """Return what reading them needs; raises what `omnizarr.engine.bind` raises."""
+        return self._bound
+
+    @cached_property
+    def _bound(self) -> Binding:
         return self.chunks.bind(ChunkPolicy(missing="fill", allow_pickle=self.effort.allow_pickle))
 
     def reader(self, at_once: int) -> Callable[[Box], AnyArray]:
