@@ -15,7 +15,7 @@ import time
 import zipfile
 from pathlib import Path
 
-LIMIT = 11_500_000
+LIMIT = 16_000_000
 """Most bytes that the installed package may take, without what it depends on."""
 
 PAGE = "omnizarr/web/page/index.html"
