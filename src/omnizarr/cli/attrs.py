@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from omnizarr.cli.help import Page
 from omnizarr.cli.locate import Storage, open_node, storage_of
 from omnizarr.cli.options import Command, path_argument, quiet_option, storage_options
 from omnizarr.cli.text import to_json
@@ -20,7 +21,7 @@ from omnizarr.tools.edit import places
 _ALL = "get"
 
 
-class _Attributes(click.Group):
+class _Attributes(Page, click.Group):
     """A word that is not a command is a path, whose attributes are printed."""
 
     command_class = Command
@@ -31,6 +32,10 @@ class _Attributes(click.Group):
         if args[0] not in (*self.commands, "-h", "--help"):
             args = [_ALL, *args]
         return super().parse_args(ctx, args)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        self.format_commands(ctx, formatter)
+        super().format_options(ctx, formatter)
 
 
 @click.group(cls=_Attributes)

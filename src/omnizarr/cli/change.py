@@ -8,7 +8,7 @@ import click
 
 from omnizarr.api.creating import consolidate_metadata
 from omnizarr.cli.locate import Storage, storage_of
-from omnizarr.cli.options import command, json_option, path_argument, quiet_option, storage_options
+from omnizarr.cli.options import command, dry_run_option, json_option, path_argument, quiet_option, storage_options
 from omnizarr.cli.text import fit, to_json
 from omnizarr.errors import ShapeError
 from omnizarr.nodes import wording
@@ -49,7 +49,7 @@ def consolidate(path: str, storage: Storage, *, remove: bool) -> int:
 @path_argument
 @click.argument("shape")
 @click.option("--shrink", is_flag=True, help="Delete elements beyond the new shape without asking.")
-@click.option("-n", "--dry-run", is_flag=True, help="Report what would be done. Change nothing.")
+@dry_run_option
 @storage_options
 @quiet_option
 @json_option

@@ -10,7 +10,7 @@ import click
 from omnizarr.api.combining import combine as combine_groups
 from omnizarr.api.views import save_view
 from omnizarr.cli.locate import Storage, is_url, storage_of_both
-from omnizarr.cli.options import PLACE, command, json_option, quiet_option, storage_options
+from omnizarr.cli.options import PLACE, command, json_option, overwrite_option, quiet_option, storage_options
 from omnizarr.cli.text import fit, to_json
 from omnizarr.errors import NodeExistsError
 from omnizarr.nodes import wording
@@ -60,7 +60,7 @@ from omnizarr.support.text import visible
     show_default=True,
     help="Chunks of one shape, or chunks that start again with each group: few programs read those.",
 )
-@click.option("--overwrite", is_flag=True, help="Replace DST if it exists.")
+@overwrite_option
 @storage_options
 @quiet_option
 @json_option

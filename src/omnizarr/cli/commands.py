@@ -39,11 +39,11 @@ COMMANDS: Final[dict[str, dict[str, tuple[str, str]]]] = {
         "create": ("create", "Create an array, or a group."),
         "attrs": ("attrs", "Print, set, delete or edit attributes."),
         "consolidate": ("change", "Store copies of all documents below a group in one place."),
-        "pyramid": ("pyramid", "Make the levels of a multiscale image: OME-Zarr 0.4 in Zarr v2, 0.5 or 0.6 in v3."),
+        "pyramid": ("pyramid", "Make the levels of a multiscale image, OME-Zarr or GeoZarr."),
         "resize": ("change", "Change the shape of an array; elements keep their coordinates."),
     },
     "Convert": {
-        "convert": ("convert", "Convert between Zarr formats, and to and from netCDF."),
+        "convert": ("convert", "Convert between Zarr formats, netCDF, N5 and others."),
         "combine": ("combine", "Show many groups as one group, without copying them."),
         "refs": ("refs", "Write references of Kerchunk to the chunks of a hierarchy."),
     },

@@ -16,9 +16,11 @@ from omnizarr.cli.options import (
     PLACE,
     command,
     concurrency_option,
+    dry_run_option,
     json_option,
     max_memory_option,
     one_of,
+    overwrite_option,
     quiet_option,
     scheduler_option,
     storage_options,
@@ -91,9 +93,9 @@ PROBLEM: Final = 1
     show_default=True,
     help="Keep strings of any length, or give them the length of the longest (fixed), for readers that have no others.",
 )
-@click.option("--dry-run", is_flag=True, help="Report what would be done and lost. Write nothing.")
+@dry_run_option
 @click.option("--estimate", is_flag=True, help="Report the objects, bytes and time that it would take. Write nothing.")
-@click.option("--overwrite", is_flag=True, help="Replace an existing DST.")
+@overwrite_option
 @click.option("--resume", is_flag=True, help="Continue an interrupted conversion.")
 @click.option("--verify/--no-verify", default=True, show_default=True, help="Read DST back and compare it with SRC.")
 @click.option("--in-place", is_flag=True, help="Write new metadata next to the old, and keep the chunks.")
@@ -128,13 +130,14 @@ def convert(
     as_json: bool,
     **options: Any,
 ) -> int:
-    """Convert between Zarr formats, and to and from netCDF.
+    """Convert between Zarr formats, netCDF, N5 and others.
 
-    SRC and DST are paths or URLs of hierarchies or arrays, or netCDF files. SRC is not changed, unless you type
-    --in-place. Formats are v1, v2, v3, v3-draft2019 and v3-draft2020. Chunks are copied unchanged if the new format
-    stores them in the same way, and encoded again if not. An array appears in DST when it is complete and verified.
-    Everything that the new format cannot store is reported. The name of DST can end with .zarr, .zip, .sqlite or .lmdb;
-    .nc and .h5 make netCDF-4 files; icechunk:///data/repo@main is a branch of Icechunk, in which all is committed at
+    SRC and DST are paths or URLs of hierarchies or arrays. SRC can have any format that omnizarr opens, such as netCDF,
+    HDF5, TIFF, FITS, GRIB or N5. It is not changed, unless you type --in-place. Formats of Zarr are v1, v2, v3,
+    v3-draft2019 and v3-draft2020. Chunks are copied unchanged if the new format stores them in the same way, and
+    encoded again if not. An array appears in DST when it is complete and verified. Everything that the new format
+    cannot store is reported. The name of DST can end with .zarr, .zip, .sqlite or .lmdb; .nc and .h5 make netCDF-4
+    files, and .n5 an N5 hierarchy; icechunk:///data/repo@main is a branch of Icechunk, in which all is committed at
     once. Names of other files, such as x.tif, become directories only if you type --to.
 
     \b

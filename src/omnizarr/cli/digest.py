@@ -45,7 +45,7 @@ def digest(
 
     Format, chunks, codecs, byte order and fill value do not matter: a hierarchy keeps its digests when you convert or
     rechunk it. With several paths, those of each follow a line "# PATH"; with --summary or --bytes, the path is behind
-    its digest. --bytes prints DANDI's checksum of the stored bytes instead: md5-count--size.
+    its digest. --bytes prints DANDI's checksum (md5-count--size) of the stored bytes instead.
 
     \b
     Examples:

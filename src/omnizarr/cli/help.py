@@ -141,6 +141,7 @@ PATHS: Final = (
     ("era5.zarr/ocean/temp", "a group or an array inside it"),
     ("era5.zip, era5.zip/ocean", "a zip archive, and a group inside it"),
     ("era5.sqlite, era5.lmdb", "a database"),
+    ("tides.nc, dem.tif, scan.n5", "HDF5, netCDF, TIFF, FITS, GRIB, N5"),
     ("refs.json, refs.parq", "references of Kerchunk"),
     ("s3://bucket/era5.zarr/ocean", "a URL: s3, gs, az, https, file, ..."),
 )

@@ -8,7 +8,16 @@ from typing import Any
 import click
 
 from omnizarr.cli.locate import Storage, storage_of, storage_of_both
-from omnizarr.cli.options import PLACE, command, json_option, quiet_option, scheduler_option, storage_options
+from omnizarr.cli.options import (
+    PLACE,
+    command,
+    dry_run_option,
+    json_option,
+    overwrite_option,
+    quiet_option,
+    scheduler_option,
+    storage_options,
+)
 from omnizarr.cli.progress import wanted
 from omnizarr.cli.remedies import in_words
 from omnizarr.cli.text import fit, to_json
@@ -17,16 +26,14 @@ from omnizarr.support.text import visible
 from omnizarr.tools.edit import copy_node, delete_node, move_node, places
 from omnizarr.tools.edit.report import Edited
 
-_dry_run = click.option("-n", "--dry-run", is_flag=True, help="Report what would be done. Write nothing.")
-
 
 @command()
 @click.argument("source", metavar="SRC", type=PLACE)
 @click.argument("target", metavar="DST", type=PLACE)
-@click.option("--overwrite", is_flag=True, help="Replace an existing node at DST.")
+@overwrite_option
 @click.option("--resume", is_flag=True, help="Continue a copy that was interrupted.")
 @click.option("--verify/--no-verify", default=True, show_default=True, help="Read each value again and compare.")
-@_dry_run
+@dry_run_option
 @storage_options
 @scheduler_option
 @quiet_option
@@ -54,7 +61,7 @@ def cp(source: str, target: str, storage: Storage, *, as_json: bool, **options: 
 @command()
 @click.argument("source", metavar="SRC", type=PLACE)
 @click.argument("target", metavar="DST", type=PLACE)
-@_dry_run
+@dry_run_option
 @storage_options
 @quiet_option
 @json_option
@@ -78,7 +85,7 @@ def mv(source: str, target: str, storage: Storage, *, as_json: bool, **options: 
 @click.argument("path", type=PLACE, nargs=-1, required=True)
 @click.option("-r", "--recursive", is_flag=True, help="Delete groups with everything below them.")
 @click.option("-f", "--force", is_flag=True, help="Delete a whole hierarchy without asking.")
-@_dry_run
+@dry_run_option
 @storage_options
 @quiet_option
 @json_option

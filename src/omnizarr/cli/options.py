@@ -164,7 +164,7 @@ def _trust_options(command: Function) -> Function:
         "is_trusting",
         cls=_StorageOption,
         is_flag=True,
-        help="Read whatever references and HDF5 files lead to.",
+        help="Read all files and URLs that references and HDF5 files name.",
     )
     @click.option(
         "--trust-root",
@@ -172,7 +172,7 @@ def _trust_options(command: Function) -> Function:
         cls=_StorageOption,
         metavar="ROOT",
         multiple=True,
-        help="Read what they lead to below this directory or URL. Can be repeated.",
+        help="Read such files and URLs below this directory or URL. Can be repeated.",
     )
     @functools.wraps(command)
     def run(*args: Any, is_trusting: bool, roots: tuple[str, ...], **kwargs: Any) -> Any:
@@ -257,6 +257,12 @@ concurrency_option: Final = click.option(
     "--concurrency", type=click.IntRange(min=1), metavar="N", help="Maximum number of chunks in flight."
 )
 """``--concurrency N``, passed as `concurrency`, or None."""
+
+dry_run_option: Final = click.option("-n", "--dry-run", is_flag=True, help="Report what would be done. Write nothing.")
+"""``-n``, ``--dry-run``, passed as `dry_run`."""
+
+overwrite_option: Final = click.option("--overwrite", is_flag=True, help="Replace an existing DST.")
+"""``--overwrite``, passed as `overwrite`."""
 
 
 # -- options of all commands ---------------------------------------------------

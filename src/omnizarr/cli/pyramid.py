@@ -10,6 +10,7 @@ from omnizarr.cli.locate import Storage, storage_of_both
 from omnizarr.cli.options import (
     PLACE,
     command,
+    dry_run_option,
     json_option,
     max_memory_option,
     quiet_option,
@@ -93,18 +94,19 @@ def _axes(text: str) -> list[str]:
 )
 @click.option("--overwrite", is_flag=True, help="Replace existing levels; with DST, the whole image.")
 @click.option("--resume", is_flag=True, help="Continue an interrupted command.")
-@click.option("-n", "--dry-run", is_flag=True, help="Report what would be made. Write nothing.")
+@dry_run_option
 @storage_options
 @scheduler_option
 @max_memory_option
 @quiet_option
 @json_option
 def pyramid(source: str, target: str | None, storage: Storage, *, as_json: bool, **options: Any) -> int:
-    """Make the levels of a multiscale image: OME-Zarr 0.4 in Zarr v2, 0.5 or 0.6 in v3.
+    """Make the levels of a multiscale image, OME-Zarr or GeoZarr.
 
-    With --convention geozarr, the image is a map: multiscales, spatial: and proj: of zarr-conventions, in Zarr v3.
-    SRC is an array, or a multiscale image with its full resolution. With DST, a new image is made there, with a copy of
-    the array. Only axes of space become shorter. The levels appear in the metadata when all are complete.
+    The image becomes OME-Zarr 0.4 in Zarr v2, 0.5 or 0.6 in v3; with --convention geozarr, a map in Zarr v3 with
+    multiscales, spatial: and proj: of zarr-conventions. SRC is an array, or a multiscale image with its full
+    resolution. With DST, a new image is made there, with a copy of the array. Only axes of space become shorter. The
+    levels appear in the metadata when all are complete.
 
     \b
     Examples:

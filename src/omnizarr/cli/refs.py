@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from omnizarr.cli.locate import Storage, open_node, storage_of_both
-from omnizarr.cli.options import PLACE, command, json_option, quiet_option, storage_options
+from omnizarr.cli.options import PLACE, command, json_option, overwrite_option, quiet_option, storage_options
 from omnizarr.cli.progress import wanted
 from omnizarr.cli.remedies import message
 from omnizarr.cli.text import fit, to_json
@@ -45,7 +45,7 @@ from omnizarr.tools.refs import references
     help="References in each file of Parquet.",
 )
 @click.option("-m", "--message", metavar="TEXT", help="Message of the commit, if DST is a branch in Icechunk.")
-@click.option("--overwrite", is_flag=True, help="Replace an existing DST.")
+@overwrite_option
 @storage_options
 @quiet_option
 @json_option
