@@ -395,6 +395,30 @@ def zarr_consolidated(place: Place, items: int) -> Run:
     return run
 
 
+def omnizarr_consolidated_own(place: Place, items: int) -> Run:
+    _own_nodes(place, items)
+    omnizarr.consolidate_metadata(LocalStore(place.path))
+    store = place.omnizarr
+
+    def run() -> object:
+        group = omnizarr.open_group(store, mode="r", use_consolidated=True)
+        return [group[f"g{number // 100}/a{number}"].shape for number in range(items)]
+
+    return run
+
+
+def zarr_consolidated_own(place: Place, items: int) -> Run:
+    _own_nodes(place, items)
+    omnizarr.consolidate_metadata(LocalStore(place.path))
+    store, zarr = place.zarr, _zarr()
+
+    def run() -> object:
+        group = zarr.open_group(store, mode="r", use_consolidated=True)
+        return [group[f"g{number // 100}/a{number}"].shape for number in range(items)]
+
+    return run
+
+
 def _own_nodes(place: Place, items: int) -> None:
     """Write arrays with attributes of their own, in groups of a hundred."""
     group = omnizarr.create_group(LocalStore(place.path))
@@ -616,6 +640,7 @@ OPERATIONS: Final = (
     _of("diff", "compare two hierarchies", "arrays"),
     _of("consolidate", "consolidate metadata", "arrays"),
     _of("consolidated", "open from consolidated metadata", "arrays"),
+    _of("consolidated-own", "open from consolidated metadata, own attributes", "arrays"),
     _of("delete-consolidated", "delete one of many, consolidated", "arrays"),
     _of("depth", "walk a chain of groups", "depth", largest=1000, why="keys grow with depth"),
     _of("attributes", "set attributes at once", "attributes"),

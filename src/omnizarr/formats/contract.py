@@ -71,6 +71,21 @@ class OtherKeys(Protocol):
         """Return the chunk key encodings to try if no chunk has the key from the metadata."""
 
 
+class LoadPlain(Protocol):
+    """Translates ordinary texts to the model."""
+
+    def __call__(self, texts: Mapping[str, bytes], parse: Callable[[bytes], JSON], /) -> ArrayMetadata | None:
+        """Return what `Load` returns for the parsed texts of an array, in which nothing but the attributes is new.
+
+        All texts are plain (`omnizarr.formats.scanning.is_plain`). `parse` returns the documents, as they are to be
+        remembered. None for anything else, and for what is not in order: use `Load`.
+        """
+
+
+def _no_array(_texts: Mapping[str, bytes], _parse: Callable[[bytes], JSON], /) -> None:
+    """Return None."""
+
+
 def _none(metadata: ArrayMetadata, /) -> tuple[Named, ...]:
     return ()
 
@@ -189,5 +204,7 @@ class Dialect:
     """False: siblings' names must differ in more than case."""
     load_unread: Callable[[Mapping[str, Buffer]], Metadata | None] = _nothing
     """Returns what `load` returns for texts, without parsing all of them; None if they must be parsed."""
+    load_plain: LoadPlain = _no_array
+    """Returns what `load` returns for texts of an array, of which most may be known."""
     other_keys: OtherKeys = _none
     """Other chunk keys that programs used, if the documents of an array leave the keys open."""

@@ -18,7 +18,7 @@ import math
 import re
 import struct
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from json.encoder import encode_basestring, encode_basestring_ascii
@@ -338,6 +338,8 @@ def _unrepeated(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
 # Creating a decoder takes as long as decoding a short document.
 _decoder: Final = json.JSONDecoder(object_pairs_hook=_unrepeated, parse_constant=_NONFINITE.__getitem__)
 _plain_decoder: Final = json.JSONDecoder(parse_constant=_NONFINITE.__getitem__)
+value_at: Final[Callable[[str, int], tuple[JSON, int]]] = _plain_decoder.scan_once  # type: ignore[attr-defined]
+"""Returns the value that begins at a place in a plain text, and where it ends, in characters."""
 
 
 def _decode(text: str, repeated: list[tuple[dict[str, JSON], list[str]]]) -> JSON:

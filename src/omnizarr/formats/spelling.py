@@ -58,20 +58,23 @@ class LateSpellings(Mapping[str, Spelling]):
     Parameters
     ----------
     make : callable
-        Returns the memos.
+        Returns the memos from `about`.
+    about : object
+        What all documents that are made alike do not share. `make` is one function for all of them.
     """
 
-    __slots__ = ("_made", "_make")
+    __slots__ = ("_about", "_made", "_make")
 
-    def __init__(self, make: Callable[[], Mapping[str, Spelling]]) -> None:
+    def __init__(self, make: Callable[[Any], Mapping[str, Spelling]], about: object) -> None:
         self._make = make
+        self._about = about
         self._made: Mapping[str, Spelling] | None = None
 
     @property
     def _spellings(self) -> Mapping[str, Spelling]:
         made = self._made
         if made is None:
-            made = self._made = self._make()
+            made = self._made = self._make(self._about)
         return made
 
     def __getitem__(self, name: str) -> Spelling:

@@ -10,8 +10,9 @@ Spec: Zarr v2, "Arrays", "Hierarchies".
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache, partial
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
@@ -19,12 +20,21 @@ import numpy as np
 from omnizarr.errors import MetadataError, MissingDependencyError, NotRepresentableError, UnknownDataTypeError
 from omnizarr.formats import consolidated, paths
 from omnizarr.formats.contract import Consolidated, Dialect, Documents, NewArrays
-from omnizarr.formats.documents import name_of_nonfinite, notes_of
+from omnizarr.formats.documents import name_of_nonfinite, notes_of, value_at
 from omnizarr.formats.filters import Step, dump_chain, fit_szip, is_object_codec, load_chain, read_step
 from omnizarr.formats.keyspaces import Flat
 from omnizarr.formats.objects import TEXT_OF_OBJECTS, object_codec, read_objects
 from omnizarr.formats.reader import Reader, join, overheard, problem_of, read_chunk_lengths, read_lengths, read_list
-from omnizarr.formats.spelling import Aspect, in_order_of, read_aspects, recall, remember, revision, write_aspects
+from omnizarr.formats.spelling import (
+    Aspect,
+    LateSpellings,
+    in_order_of,
+    read_aspects,
+    recall,
+    remember,
+    revision,
+    write_aspects,
+)
 from omnizarr.formats.writer import Written, check_fresh, stored_order
 from omnizarr.model import (
     JSON,
@@ -41,6 +51,7 @@ from omnizarr.model import (
     strict,
 )
 from omnizarr.model.datatypes import typestr
+from omnizarr.model.metadata import similar
 from omnizarr.support.memo import Memo
 
 NAME: Final = "v2"
@@ -196,6 +207,39 @@ class _Elements(NamedTuple):
 
 _remembered: Final[Memo[ArrayMetadata]] = Memo(plain=True)
 """Arrays without attributes by their valid ``.zarray``."""
+_remembered_texts: Final[Memo[ArrayMetadata]] = Memo(exact=True)
+"""The same by the text of that."""
+
+
+def load_plain(texts: Mapping[str, bytes], parse: Callable[[bytes], JSON]) -> ArrayMetadata | None:
+    """Return the array in ordinary texts. ``.zarray`` is parsed only if its text is not known."""
+    data = texts.get(".zarray")
+    if data is None or len(texts) > 1 + (".zattrs" in texts):
+        return None
+    attributes: Any = {}
+    if ".zattrs" in texts:
+        text = texts[".zattrs"].decode()
+        if not text.startswith("{"):
+            return None
+        attributes, _ = value_at(text, 0)
+    like = _remembered_texts.known(data)
+    if like is None:
+        problems: list[Problem] = []
+        found = load({".zarray": parse(data)}, problems.append)
+        if problems or not isinstance(found, ArrayMetadata) or found.notes:
+            return None
+        _remembered_texts.put(data, like := found)
+    return similar(like, like.shape, attributes, LateSpellings(_spellings_by(parse), texts))
+
+
+@cache
+def _spellings_by(parse: Callable[[bytes], JSON]) -> Callable[[Mapping[str, bytes]], Mapping[str, Spelling]]:
+    return partial(_spellings_in, parse)
+
+
+def _spellings_in(parse: Callable[[bytes], JSON], texts: Mapping[str, bytes]) -> Mapping[str, Spelling]:
+    metadata = load({name: parse(text) for name, text in texts.items()}, strict)
+    return {} if metadata is None else metadata.spellings
 
 
 def _load_array(
@@ -215,7 +259,8 @@ def _load_array(
             lambda: _read_array(listening, document),
             keep=lambda metadata: not faults and not metadata.notes,
         )
-    return replace(like, attributes=attributes, spellings={**remember(NAME, memos), **like.spellings})
+    spellings = {**remember(NAME, memos), **like.spellings}
+    return similar(like, like.shape, attributes, spellings, like.notes)
 
 
 def _read_array(reader: Reader, document: Mapping[str, JSON]) -> ArrayMetadata:
@@ -441,6 +486,7 @@ V2: Final = Dialect(
         has_undefined_fill_value=True,
         has_one_nan=True,
     ),
+    load_plain=load_plain,
     check_name=paths.check_v2_name,
     other_keys=other_keys,
 )

@@ -13,7 +13,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, Final
 
 from omnizarr.codecs.contract import Buffer
@@ -27,7 +27,7 @@ from omnizarr.errors import (
 from omnizarr.formats import consolidated, paths
 from omnizarr.formats.chains import LITTLE, read_codecs
 from omnizarr.formats.contract import Consolidated, Dialect, Documents, NewArrays, Nodes
-from omnizarr.formats.documents import name_of_nonfinite, notes_of, parse
+from omnizarr.formats.documents import name_of_nonfinite, notes_of, parse, value_at
 from omnizarr.formats.extensions import SPEC as _EXTENSION
 from omnizarr.formats.extensions import may_be_ignored, read_extension, read_understood, write_extension
 from omnizarr.formats.keyspaces import Flat
@@ -60,6 +60,7 @@ from omnizarr.model import (
     strict,
 )
 from omnizarr.model.datatypes.lenient_fills import as_meant
+from omnizarr.model.metadata import similar
 from omnizarr.support.memo import Memo
 
 NAME: Final = "v3"
@@ -144,11 +145,12 @@ def load_unread(texts: Mapping[str, Buffer]) -> GroupMetadata | None:
         return None
     if not isinstance(metadata, GroupMetadata) or metadata.notes:
         return None
-    spellings = LateSpellings(partial(_spellings_of, text, found.nodes))
+    spellings = LateSpellings(_spellings_of, (text, found.nodes))
     return replace(metadata, consolidated=found.nodes, spellings=spellings)
 
 
-def _spellings_of(text: bytes, nodes: Nodes) -> Mapping[str, Spelling]:
+def _spellings_of(about: tuple[bytes, Nodes]) -> Mapping[str, Spelling]:
+    text, nodes = about
     metadata = load({DOCUMENT: parse(text)}, strict)
     if metadata is None:
         return {}
@@ -220,21 +222,56 @@ def _load_array(reader: Reader, document: Mapping[str, JSON]) -> ArrayMetadata:
         return made[0]
     lengths = read_lengths(reader, shape, "/shape", _SHAPE)
     attributes = read_object(reader, document.get("attributes", {}), "/attributes", _ARRAY)
-    return ArrayMetadata(
-        dialect=NAME,
-        shape=lengths,
-        data_type=like.data_type,
-        chunk_grid=like.chunk_grid,
-        chunk_key_encoding=like.chunk_key_encoding,
-        fill_value=like.fill_value,
-        codecs=like.codecs,
-        attributes=attributes,
-        dimension_names=like.dimension_names,
-        storage_transformers=like.storage_transformers,
-        unknown=like.unknown,
-        spellings=LateSpellings(partial(_spellings_like, like, lengths, attributes, _text_or_all(document))),
-        notes=tuple(reader.notes),
-    )
+    spellings = LateSpellings(_spellings_like, (like, lengths, attributes, _text_or_all(document)))
+    return similar(like, lengths, attributes, spellings, tuple(reader.notes))
+
+
+_ATTRIBUTES: Final = '"attributes":'
+_framed: Final[Memo[ArrayMetadata]] = Memo(exact=True)
+"""Arrays without attributes by their texts, in which these are left out."""
+
+
+def load_plain(texts: Mapping[str, bytes], parse: Callable[[bytes], JSON]) -> ArrayMetadata | None:
+    """Return the array in an ordinary text that differs from a known one in attributes only, which alone are parsed."""
+    data = texts.get(DOCUMENT, b"")
+    text = data.decode()
+    name = text.find(_ATTRIBUTES)
+    start = name + len(_ATTRIBUTES)
+    if text.startswith(" ", start):
+        start += 1
+    if name <= 0 or text[name - 1] == "\\" or not text.startswith("{", start):
+        return None
+    attributes: Any
+    attributes, stop = value_at(text, start)
+    frame = text[:start] + text[stop:]
+    like = _framed.known(frame)
+    if like is None:
+        like = _array_around(f"{text[:start]}{{}}{text[stop:]}", parse)
+        if like is None:
+            return None
+        _framed.put(frame, like)
+    return similar(like, like.shape, attributes, LateSpellings(_spellings_by(parse), data))
+
+
+def _array_around(text: str, parse: Callable[[bytes], JSON]) -> ArrayMetadata | None:
+    """Return the array in a text whose attributes were replaced by ``{}``; None if that was another member."""
+    document = parse(text.encode())
+    # Of a scalar, the attributes can say how its chunk is named.
+    if not isinstance(document, Mapping) or text.count(_ATTRIBUTES) > 1 or not document.get("shape"):
+        return None
+    problems: list[Problem] = []
+    found = load({DOCUMENT: document}, problems.append) if document.get("attributes") == {} else None
+    return None if problems or not isinstance(found, ArrayMetadata) or found.notes else found
+
+
+@cache
+def _spellings_by(parse: Callable[[bytes], JSON]) -> Callable[[bytes], Mapping[str, Spelling]]:
+    return partial(_spellings_in, parse)
+
+
+def _spellings_in(parse: Callable[[bytes], JSON], data: bytes) -> Mapping[str, Spelling]:
+    metadata = load({DOCUMENT: parse(data)}, strict)
+    return {} if metadata is None else metadata.spellings
 
 
 def _text_or_all(document: Mapping[str, JSON]) -> Mapping[str, JSON] | str:
@@ -245,9 +282,10 @@ def _text_or_all(document: Mapping[str, JSON]) -> Mapping[str, JSON] | str:
 
 
 def _spellings_like(
-    like: ArrayMetadata, lengths: tuple[int, ...], attributes: JSON, told: Mapping[str, JSON] | str
+    about: tuple[ArrayMetadata, tuple[int, ...], JSON, Mapping[str, JSON] | str],
 ) -> dict[str, Spelling]:
     """Return the memos of an array's document, or of its text, based on those of a similar one."""
+    like, lengths, attributes, told = about
     document: Any = parse(told.encode()) if isinstance(told, str) else told
     memos: dict[str, tuple[object, Mapping[str, JSON]]] = {
         "shape": (lengths, {"shape": document["shape"]}),
@@ -613,5 +651,6 @@ V3: Final = Dialect(
     check_name=paths.check_v3_name,
     why_reserved=paths.reserved_in_v3,
     load_unread=load_unread,
+    load_plain=load_plain,
     has_dimension_names=True,
 )

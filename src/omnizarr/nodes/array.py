@@ -90,7 +90,7 @@ class Array(Node, ArrayProperties, Selecting):
     ) -> None:
         self._where = store_path
         self._state = State(public.as_model(metadata))
-        self._config = config or ArrayConfig()
+        self._config = config or ArrayConfig.of()
         self._snapshot = snapshot
 
     @classmethod

@@ -31,7 +31,7 @@ from omnizarr.errors import (
     StoreError,
 )
 from omnizarr.formats import DIALECTS, documents, paths
-from omnizarr.formats.consolidated import Slices
+from omnizarr.formats.consolidated import Copy, Slices
 from omnizarr.formats.contract import Dialect, Scanned
 from omnizarr.formats.scanning import Members
 from omnizarr.formats.spelling import Document, in_order_of, same
@@ -192,14 +192,15 @@ class Snapshot:
     def load_at(self, where: StorePath) -> Metadata | None:
         """Like `load`, for a place in the same store."""
         path = where.path
-        found = self.nodes.get(self._relative(path))
-        if path and not is_key(path):
+        found = self.nodes.get(path[self._length :])
+        if path and not path.isidentifier() and not is_key(path):
             raise invalid_key(path).add(store=str(where.store), path=path)
         formats = dialects_at(where)
         if found is None:
             return GroupMetadata(dialect=formats[0].name, implicit=True) if self.children(path) else None
+        names = found.texts if isinstance(found, Copy) else found
         for dialect in formats:
-            if dialect.array_document in found or dialect.group_document in found:
+            if dialect.array_document in names or dialect.group_document in names:
                 metadata = detection.load_copy(where, dialect, found)
                 if metadata is not None:
                     return metadata

@@ -250,11 +250,13 @@ def load_copy(where: StorePath, dialect: Dialect, found: Documents) -> Metadata 
     if where.home is not None:
         return load(where, dialect, found)
     if isinstance(found, Copy):
-        return _remembered.get(
-            (dialect.name, *found.texts.items()),
-            lambda: load(where, dialect, found),
-            keep=lambda _: found.size <= _MAX_REMEMBERED,
-        )
+        question = dialect.name, *found.texts.items()
+        metadata = _remembered.known(question)
+        if metadata is None:
+            metadata = dialect.load_plain(found.texts, documents.parse_part) or load(where, dialect, found)
+            if found.size <= _MAX_REMEMBERED:
+                _remembered.put(question, metadata)
+        return metadata
     return _remembered_copies.get((dialect.name, found), lambda: load(where, dialect, found))
 
 

@@ -306,8 +306,13 @@ class Group(Node):
         where = self._where / path
         if where.path == self._where.path:
             return self
-        if self._snapshot is None:
+        snapshot = self._snapshot
+        if snapshot is None:
             return self._node(detection.open_node(where, prefer=self._metadata.dialect))
+        if type(snapshot) is Snapshot and (metadata := snapshot.load_at(where)) is not None:
+            if isinstance(metadata, ArrayMetadata):
+                return Array(where, metadata, self._config, snapshot)
+            return Group(where, metadata, self._config, snapshot)
         found = self._find(where)
         if found is None:
             raise detection.not_found(where, NodeNotFoundError)

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
-from typing import Final
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Final
 
 from omnizarr.errors import NodeNameError
 from omnizarr.formats import DIALECTS, dialect_named, dialects_for
@@ -38,6 +38,8 @@ class StorePath:
     """Where the keys of the hierarchy begin, if it is known to be a hierarchy of a draft with an entry point."""
 
     def __truediv__(self, name: str) -> StorePath:
+        if type(name) is str and name.isidentifier():  # like most names
+            return self.at(f"{self.path}/{name}" if self.path else name)
         return self.at(normalize(f"{self.path}/{name}"))
 
     def at(self, path: str) -> StorePath:
@@ -45,7 +47,14 @@ class StorePath:
         home = self.home
         if home is not None and home.root and not f"{path}/".startswith(f"{home.root}/"):
             home = None
-        return StorePath(self.store, path, home)
+        # The assignments of a frozen dataclass are calls; those of another class with the same layout are not.
+        made: Any = _Draft()
+        made.store = self.store
+        made.path = path
+        made.home = home
+        made.__class__ = StorePath
+        place: StorePath = made
+        return place
 
     @property
     def parent(self) -> StorePath:
@@ -89,6 +98,12 @@ class StorePath:
 
     def __str__(self) -> str:
         return f"{self.store}/{self.path}" if self.path else str(self.store)
+
+
+class _Draft:
+    """A `StorePath` while it is made."""
+
+    __slots__ = tuple(member.name for member in fields(StorePath))
 
 
 def paths_above(path: str) -> Iterator[str]:
