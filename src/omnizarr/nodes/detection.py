@@ -37,7 +37,7 @@ from omnizarr.errors import (
     Remedy,
     StoreError,
 )
-from omnizarr.formats import DIALECTS, dialects_for, documents
+from omnizarr.formats import DIALECTS, dialects_for, documents, scanning
 from omnizarr.formats.consolidated import Copy
 from omnizarr.formats.contract import Dialect
 from omnizarr.formats.keyspaces import Split
@@ -227,12 +227,20 @@ def _understood(where: StorePath, dialect: Dialect, found: Values) -> Metadata |
     metadata = _remembered.known(question)
     if metadata is None:
         try:
-            metadata = (None if question else dialect.load_unread(found)) or _interpreted(dialect, found)
+            unparsed = _plain(dialect, found) if question else dialect.load_unread(found)
+            metadata = unparsed or _interpreted(dialect, found)
         except OmnizarrError:
             return load(where, dialect, parsed(where, dialect, found))  # again, so that the error contains the place
         if question and metadata is not None:
             _remembered.put(question, metadata)
     return None if metadata is None else dialect.keyspace.settle(metadata)
+
+
+def _plain(dialect: Dialect, found: Values) -> Metadata | None:
+    """Return the array in ordinary documents of which only the attributes are new; None for anything else."""
+    texts = {name: value if type(value) is bytes else bytes(value) for name, value in found.items()}
+    is_plain = all(map(scanning.is_plain, texts.values()))
+    return dialect.load_plain(texts, documents.parse) if is_plain else None
 
 
 def _question(dialect: Dialect, found: Values) -> tuple[str | bytes, ...]:
@@ -399,7 +407,10 @@ def here(
         else:
             if entry is None:
                 entry = _fetch_entry(where)
-                known = _remembered.known(_question(dialect, entry))
+                question = _question(dialect, entry)
+                known = _remembered.known(question)
+                if known is None and question and (known := _plain(dialect, entry)) is not None:
+                    _remembered.put(question, known)
                 if known is not None:  # a document of Zarr v3, and so not an entry point
                     return Found(where, known)
                 inside = _entered_here(where, entry, wanted)

@@ -61,6 +61,8 @@ _lost_slash = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):[/\\](?![/\\])").match
 
 _below_zip = re.compile(r"\.zip[/\\]", re.IGNORECASE).finditer
 
+_MAKERS: Final = ("zarr.json", ".zarray", ".zgroup")
+"""Documents of Zarr, the most frequent first."""
 _DOCUMENTS: Final = (".zgroup", ".zarray", "zarr.json", "meta", "attrs")
 
 # The module that adapts a store of another library, by the library that defines its class or a base class:
@@ -354,6 +356,15 @@ def _from_path(path: str, mode: str | None, options: dict[str, Any]) -> tuple[St
     if not path:
         raise ValueError("the path of a store cannot be empty; '.' is the current directory")
     directory = LocalStore(path, read_only=mode == "r")
+    folder = kinds.of_folder(path)
+    if folder is None and not options and _is_zarr(path, directory):
+        return directory, ""  # whatever else is in it
+    return _from_name(path, directory, folder, mode, options)
+
+
+def _from_name(
+    path: str, directory: LocalStore, folder: kinds.Kind | None, mode: str | None, options: dict[str, Any]
+) -> tuple[Store, str]:
     files = directory.files_at_root(kinds.markers())
     if files is None and os.path.isfile(path):
         return _from_file(path, mode, options)
@@ -365,7 +376,6 @@ def _from_path(path: str, mode: str | None, options: dict[str, Any]) -> tuple[St
             return _below(_from_file(outer, mode, options), within[1])
     is_new, is_zarr = files is None, True
     kind: kinds.Kind | None = None
-    folder = kinds.of_folder(path)
     if is_new:
         kind = kinds.of_name(path) or folder
     elif files or folder is not None or not kinds.is_usual(path):  # Zarr can lie beside the file of another store
@@ -381,6 +391,11 @@ def _from_path(path: str, mode: str | None, options: dict[str, Any]) -> tuple[St
     if options:
         kinds.refuse_options(options)
     return directory, ""
+
+
+def _is_zarr(path: str, directory: LocalStore) -> bool:
+    """Return whether a directory certainly is to be opened as Zarr: no name says anything else, and documents are."""
+    return kinds.is_usual(path) and path[-1] not in "/\\" and any(map(directory.has_at_root, _MAKERS))
 
 
 def _in_archive(path: str, mode: str | None, options: dict[str, Any]) -> tuple[Store, str] | None:

@@ -164,6 +164,13 @@ class LocalStore(Store):
         """Whether the directory has been seen."""
         return "" in self._known
 
+    def has_at_root(self, name: str) -> bool:
+        """Return whether a name is a file directly in the directory."""
+        if not os.path.isfile(self._base + name):
+            return False
+        self._known.add("")
+        return True
+
     def files_at_root(self, names: Sequence[str]) -> Sequence[str] | None:
         """Return which of the names are files directly in the directory; None if that does not exist."""
         if (module := folders.native()) is None:
