@@ -486,6 +486,20 @@ def zarr_depth(place: Place, items: int) -> Run:
     return lambda: sum(1 for _ in group.members(max_depth=None))
 
 
+def omnizarr_deepest(place: Place, items: int) -> Run:
+    _chain(place, items)
+    omnizarr.consolidate_metadata(LocalStore(place.path))
+    store, path = place.omnizarr, "/".join("g" * items)
+    return lambda: omnizarr.open_group(store, mode="r", use_consolidated=True)[path]
+
+
+def zarr_deepest(place: Place, items: int) -> Run:
+    _chain(place, items)
+    omnizarr.consolidate_metadata(LocalStore(place.path))
+    store, path, zarr = place.zarr, "/".join("g" * items), _zarr()
+    return lambda: zarr.open_group(store, mode="r", use_consolidated=True)[path]
+
+
 # -- attributes ------------------------------------------------------------------------
 
 
@@ -643,6 +657,7 @@ OPERATIONS: Final = (
     _of("consolidated-own", "open from consolidated metadata, own attributes", "arrays"),
     _of("delete-consolidated", "delete one of many, consolidated", "arrays"),
     _of("depth", "walk a chain of groups", "depth", largest=1000, why="keys grow with depth"),
+    _of("deepest", "open the deepest group, consolidated", "depth", largest=1000, why="keys grow with depth"),
     _of("attributes", "set attributes at once", "attributes"),
     _of("attribute", "set one of many attributes", "attributes"),
     _of("read-attributes", "open a group, attributes as a dict", "attributes"),

@@ -10,14 +10,15 @@ from collections.abc import Collection, Iterator, Sequence
 
 from omnizarr.errors import NodeNameError
 
-_NAME = r"(?!\.\.?(?:[/\x00]|\Z))[^/\\\x00\ud800-\udfff]+"
+_NAME = r"(?!\.\.?(?:/|\Z))[^/\\\x00\ud800-\udfff]++"
 _V2 = 'Zarr v2, "Logical storage paths"'
 _V3 = 'Zarr v3, "Node names"'
 _DRAFT = 'Zarr v3 drafts of 2019 and 2020, "Node names"'
 _DRAFT_ALPHABET = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.")
-_PATH = rf"{_NAME}(?:/{_NAME})*"
-_is_path = re.compile(_PATH).fullmatch
-_are_paths = re.compile(rf"{_PATH}(?:\x00{_PATH})*").fullmatch
+_is_path = re.compile(rf"{_NAME}(?:/{_NAME})*+").fullmatch
+_FORBIDDEN = "//", "/./", "/../", "\\"
+"""What no path contains that a slash is put around."""
+_half_a_pair = re.compile("[\ud800-\udfff]").search
 _V2_DOCUMENTS = (".zarray", ".zgroup", ".zattrs", ".zmetadata")
 
 
@@ -75,13 +76,15 @@ def is_path(path: str) -> bool:
 
 
 def are_paths(paths: Sequence[str]) -> bool:
-    r"""Return whether `is_path` is true of all, in a third of the time.
+    r"""Return whether `is_path` is true of all, in a tenth of the time.
 
     >>> are_paths(["a/b", "..."]), are_paths(["a", ".."]), are_paths(["a\0b"]), are_paths([""]), are_paths([])
     (True, False, False, False, True)
     """
-    joined = "\0".join(paths)
-    return not paths or (joined.count("\0") == len(paths) - 1 and _are_paths(joined) is not None)
+    joined = "/" + "/\0/".join(paths) + "/"
+    if joined.count("\0") != max(len(paths) - 1, 0) or any(part in joined for part in _FORBIDDEN):
+        return not paths
+    return joined.isascii() or _half_a_pair(joined) is None
 
 
 def check_v3_name(name: str) -> None:

@@ -60,7 +60,7 @@ class LateSpellings(Mapping[str, Spelling]):
     make : callable
         Returns the memos from `about`.
     about : object
-        What all documents that are made alike do not share. `make` is one function for all of them.
+        What `make` needs to know of this document. The function is the same for all.
     """
 
     __slots__ = ("_about", "_made", "_make")
