@@ -11,10 +11,10 @@
   UTF-32, little-endian.
 
 ``fits_tile``: tiles of compressed images. They become big-endian elements. Before a tile comes what its row of the
-table says of it (`HEAD`). Configuration: ``compression`` (gzip, gzip_shuffled, plio, none, and rice with the package
-imagecodecs), ``data_type`` of the elements, ``size`` and ``block`` of rice (bytes of an integer, and how many integers
-are packed in one way). ``quantized``: whether the tile holds integers that represent floating-point numbers, and then
-``dither`` (0, 1 or 2, the number of the method) and its ``seed``.
+table says of it (`HEAD`). Configuration: ``compression`` (gzip, gzip_shuffled, plio, hcompress, none, and rice with
+the package imagecodecs), ``data_type`` of the elements, ``size`` and ``block`` of rice (bytes of an integer, and how
+many integers are packed in one way). ``quantized``: whether the tile holds integers that represent floating-point
+numbers, and then ``dither`` (0, 1 or 2, the number of the method) and its ``seed``.
 
 Spec: FITS Standard 4.0, sections 5.2.5, 7.3.3 and 10.
 """
@@ -30,6 +30,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from omnizarr.codecs import hcompress
 from omnizarr.codecs.configuration import Fields
 from omnizarr.codecs.contract import Buffer, BytesSpec, Configuration
 from omnizarr.codecs.record import B2B, Name, Record
@@ -149,7 +150,7 @@ HEAD: Final = struct.Struct(">ddqqi")
 
 The last is 0 for a tile in its compression, 1 for elements in gzip that are not quantized, and 2 for plain elements.
 """
-_COMPRESSIONS: Final = ("rice", "gzip", "gzip_shuffled", "plio", "none")
+_COMPRESSIONS: Final = ("rice", "gzip", "gzip_shuffled", "plio", "hcompress", "none")
 _STORED: Final = {
     name: np.dtype(name).newbyteorder(">") for name in ("uint8", "int16", "int32", "int64", "float32", "float64")
 }
@@ -223,6 +224,8 @@ class Tile:
             return np.asarray(imagecodecs.rcomp_decode(body, shape=(count,), dtype=dtype, nblock=self.block))
         if self.compression == "plio":
             return _plio(body, count)
+        if self.compression == "hcompress":
+            return hcompress.decode(body, count)
         raw = body if self.compression == "none" else _inflated(body, count)
         if self.compression == "gzip_shuffled" and count:
             width = len(raw) // count

@@ -31,7 +31,7 @@ _MOST_ROWS: Final = 1 << 24
 _END: Final = 1 << 62
 _COMPRESSIONS: Final = {
     "RICE_1": "rice", "RICE_ONE": "rice", "GZIP_1": "gzip", "GZIP_2": "gzip_shuffled", "PLIO_1": "plio",
-    "NOCOMPRESS": "none",
+    "HCOMPRESS_1": "hcompress", "NOCOMPRESS": "none",
 }  # fmt: skip
 _QUANTIZED: Final = {"NO_DITHER": 0, "SUBTRACTIVE_DITHER_1": 1, "SUBTRACTIVE_DITHER_2": 2}
 _OF_TILES: Final = re.compile(
@@ -225,8 +225,10 @@ def _codec(unit: Unit, stored: str, options: dict[str, int], *, is_quantized: bo
     given: dict[str, Any] = {"compression": _COMPRESSIONS[name], "data_type": stored}
     if name.startswith("RICE"):
         given |= {"size": options.get("BYTEPIX") or 4, "block": options.get("BLOCKSIZE") or 32}
-        if stored.startswith("float") and not is_quantized:
-            raise Unshown("its compression is for integers, and its elements are not")
+    if name.startswith("HCOMPRESS") and options.get("SMOOTH"):
+        raise Unshown(f"its compression is {name} with smoothing, which is not supported")
+    if name.startswith(("RICE", "HCOMPRESS")) and stored.startswith("float") and not is_quantized:
+        raise Unshown("its compression is for integers, and its elements are not")
     if is_quantized:
         method = unit.string("ZQUANTIZ").strip().upper() or "NO_DITHER"
         if method not in _QUANTIZED:
