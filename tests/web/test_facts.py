@@ -14,7 +14,8 @@ from omnizarr.errors import ContainsGroupError, NodeNotFoundError, SelectionErro
 
 pytest.importorskip("starlette", reason="the extra serve is not installed")
 from omnizarr.storage import MemoryStore
-from omnizarr.web.facts import MOST_VALUES, Dataset, StoppedError
+from omnizarr.web.facts import MOST_VALUES, Dataset
+from omnizarr.web.stopping import StoppedError
 from tests.fakes import UnlistableStore, WatchedStore
 
 FORMATS = (1, 2, 3, "3-draft2019", "3-draft2020")

@@ -10,7 +10,8 @@ from omnizarr.errors import ChunkError, NotRepresentableError, SelectionError
 
 pytest.importorskip("starlette", reason="the extra serve is not installed")
 from omnizarr.storage import MemoryStore
-from omnizarr.web.facts import Dataset, StoppedError
+from omnizarr.web.facts import Dataset
+from omnizarr.web.stopping import StoppedError
 from omnizarr.web.tiles import Steps, Stored, TileArray
 from tests.fakes import FaultyStore
 

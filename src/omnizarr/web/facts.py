@@ -10,7 +10,6 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from itertools import islice
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -25,29 +24,30 @@ from omnizarr.errors import (
     SelectionError,
     StoreError,
 )
-from omnizarr.formats import DIALECTS
 from omnizarr.formats.conventions import Nodes, calendars, display, meaning, presentation
 from omnizarr.formats.conventions.ome import reading, summary
 from omnizarr.formats.reader import is_list
 from omnizarr.model import ArrayMetadata, Metadata, grids
-from omnizarr.model.datatypes.optional import VALUE, is_optional
+from omnizarr.model.datatypes.optional import is_optional
 from omnizarr.netcdf.cdl.times import Times
 from omnizarr.netcdf.header import Attribute
-from omnizarr.nodes import bindings, consolidated, extremes, holdings, info, info_rows, showing, wording
+from omnizarr.nodes import bindings, consolidated, extremes, holdings, info, info_rows, showing
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group, UnreadableNode
 from omnizarr.nodes.info import ArrayFacts
-from omnizarr.nodes.location import StorePath, dialect_of, normalize
+from omnizarr.nodes.location import normalize
 from omnizarr.nodes.showing.meaning import Setting
 from omnizarr.nodes.showing.slices import as_selector
 from omnizarr.pictures.numbers import numbers_of
-from omnizarr.stores import pool, verbs
+from omnizarr.stores import pool
 from omnizarr.stores.redaction import redact
 from omnizarr.support.locks import RLock
 from omnizarr.tools import describe, reaching
 from omnizarr.tools.check import check
 from omnizarr.tools.survey import Survey
 from omnizarr.web import small
+from omnizarr.web.documents import array_model_of, documents_of, format_of, model_of
+from omnizarr.web.drawn import drawn_type, marks_of_optional, shown_as
 from omnizarr.web.members import Members
 from omnizarr.web.plain import (
     floats_of,
@@ -60,6 +60,9 @@ from omnizarr.web.plain import (
     unpacked_texts,
     words,
 )
+from omnizarr.web.search import Index
+from omnizarr.web.selections import is_integer, range_of, selection_of
+from omnizarr.web.stopping import Stop, StoppedError, never
 
 StoredChunks: TypeAlias = tuple[tuple[int, ...], frozenset[tuple[int, ...]]]
 """The shape of the chunks of an array, and the coordinates of those that are stored."""
@@ -85,26 +88,11 @@ _MOST_LABELS: Final = 8
 """Label images of an image."""
 _MOST_ASKED: Final = 400
 """Maximum number of chunks that are requested one by one if a store cannot list."""
-_MOST_SEARCHED: Final = 200_000
-_MOST_CHARACTERS: Final = 200_000
-"""Of a document."""
 _FRESH: Final = 10.0
 """Seconds for which a node is remembered."""
-_FRESH_INDEX: Final = 60.0
-_PATIENCE: Final = 10.0
-"""Seconds of one search."""
 _MOST_REMEMBERED: Final = 512
 _CACHE: Final = 2**27
 """Bytes of decoded chunks that are kept for a hierarchy."""
-
-
-Stop: TypeAlias = Callable[[], bool]
-"""Called repeatedly: returns whether to stop, because the client no longer waits for the answer."""
-
-
-def never() -> bool:
-    """Do not stop."""
-    return False
 
 
 class Dataset:
@@ -135,7 +123,7 @@ class Dataset:
         self._guard = RLock()
         self._known: OrderedDict[str, tuple[float, Array | Group]] = OrderedDict()
         self._members = Members()
-        self._index: _Index | None = None
+        self._index: Index | None = None
         self._stored: dict[str, tuple[float, StoredChunks | None]] = {}
         self._settings: dict[str, tuple[Array, Setting]] = {}
 
@@ -149,7 +137,7 @@ class Dataset:
         return {
             "name": self.name,
             "location": self.location,
-            "format": _format(self.root, _model(self.root).dialect),
+            "format": format_of(self.root, model_of(self.root).dialect),
             "kind": _kind(self.root),
         }
 
@@ -283,11 +271,11 @@ class Dataset:
         """Return what a table of members shows of a node besides its entry."""
         if isinstance(node, UnreadableNode):
             return {}
-        attributes = _model(node).attributes
+        attributes = model_of(node).attributes
         row: dict[str, Any] = {"title": presentation.title_of(attributes)}
         if not isinstance(node, Array):
             return row | {"is_picture": presentation.image_of(node.path, _Looked(self).nodes()) is not None}
-        metadata = _array_model(node)
+        metadata = array_model_of(node)
         facts = info.of_array(node.store_path, metadata)
         names = node.dimension_names
         return row | {
@@ -306,7 +294,7 @@ class Dataset:
         path = self.path_of(node.path)
         entry: dict[str, Any] = {"path": path, "name": node.basename if path else self.name, "kind": _kind(node)}
         if isinstance(node, Array):
-            metadata = _array_model(node)
+            metadata = array_model_of(node)
             entry |= {"shape": list(metadata.shape), "dtype": info.type_name(metadata)}
         elif isinstance(node, UnreadableNode):
             entry["error"] = str(node.error)
@@ -324,7 +312,7 @@ class Dataset:
             return {"nodes": [], "more": False}
         with self._guard:
             if self._index is None or self._index.is_old:
-                self._index = _Index(self, self.root)
+                self._index = Index(self.root, self.entry)
             index = self._index
         nodes, more = index.find(text.casefold(), min(max(limit, 1), MOST_NODES), stop)
         return {"nodes": nodes, "more": more}
@@ -351,14 +339,14 @@ class Dataset:
         return {
             "path": path,
             "kind": "array",
-            "format": _format(array, facts.dialect),
+            "format": format_of(array, facts.dialect),
             "facts": _titled(info_rows.rows(facts, json_text)),
             "attributes": plain(facts.attributes),
             "codecs": [
                 {"name": codec.name, "configuration": plain(codec.configuration), "text": registry.words(codec)}
                 for codec in facts.chain
             ],
-            "documents": _documents(array),
+            "documents": documents_of(array),
             "storage": {
                 "stored": facts.bytes_stored,
                 "size": facts.bytes_logical,
@@ -387,7 +375,7 @@ class Dataset:
             "units": presentation.units_of(attributes),
             "title": presentation.title_of(attributes),
             **packing_facts(setting.packing),
-            **_marks_of_optional(array),
+            **marks_of_optional(array),
             "flags": [plain(flag._asdict()) for flag in display.flags(attributes)],
             "dimensions": [plain(asdict(dimension)) for dimension in setting.dimensions],
             "auxiliaries": list(self._auxiliaries(setting)),
@@ -415,13 +403,13 @@ class Dataset:
             levels = [array for array in arrays if array is not None]
             if found is None or not levels or levels[0].dtype.kind not in "iu":
                 continue
-            own = presentation.names_of(_array_model(levels[0]), found)
+            own = presentation.names_of(array_model_of(levels[0]), found)
             if not all(each in names for each in own) or len(set(own)) != len(own):
                 continue
             yield {
                 "name": str(name),
                 "path": self.path_of(levels[0].path),
-                "dtype": info.type_name(_array_model(levels[0])),
+                "dtype": info.type_name(array_model_of(levels[0])),
                 "shape": list(levels[0].shape),
                 "dimensions": [names.index(each) for each in own],
                 "levels": [{"path": self.path_of(each.path), "shape": list(each.shape)} for each in levels],
@@ -453,7 +441,7 @@ class Dataset:
                 yield {"path": self.path_of(path), "shape": list(array.shape)}
 
     def _group_info(self, path: str, group: Group) -> dict[str, Any]:
-        metadata = _model(group)
+        metadata = model_of(group)
         around = _Looked(self)
         image = presentation.image_of(group.path, around.nodes())
         finest = None if image is None else next((at for at in image.paths() if around.array(at) is not None), None)
@@ -466,11 +454,11 @@ class Dataset:
         return {
             "path": path,
             "kind": "group",
-            "format": _format(group, metadata.dialect),
+            "format": format_of(group, metadata.dialect),
             "facts": rows,
             "attributes": plain(metadata.attributes),
             "codecs": [],
-            "documents": _documents(group),
+            "documents": documents_of(group),
             "storage": None,
             "notes": [note.message for note in metadata.notes],
             "error": None,
@@ -494,7 +482,7 @@ class Dataset:
             "facts": [["Kind", "unreadable"]],
             "attributes": {},
             "codecs": [],
-            "documents": _documents(node),
+            "documents": documents_of(node),
             "storage": None,
             "notes": [],
             "error": str(node.error),
@@ -516,7 +504,7 @@ class Dataset:
         array = self.array(path)
         if not 0 <= dimension < array.ndim:
             raise SelectionError("no such dimension", path=path, found=dimension, expected=f"0 to {array.ndim - 1}")
-        places = _range(start, array.shape[dimension] if stop is None else stop, step, array.shape[dimension])
+        places = range_of(start, array.shape[dimension] if stop is None else stop, step, array.shape[dimension])
         if len(places) > MOST_VALUES:
             raise SelectionError("too many labels at once", found=len(places), expected=f"{MOST_VALUES} at most")
         setting = self.setting(path)
@@ -594,7 +582,7 @@ class Dataset:
             [start, array.shape[dimension] if stop is None else stop] if k == dimension else index
             for k, index in enumerate(at)
         ]
-        ranges, _ = _selection(wanted, array.shape)
+        ranges, _ = selection_of(wanted, array.shape)
         answer: dict[str, Any] = {"step": 1, "low": [], "high": [], "share": 1.0, "error": None}
         if not ranges[dimension]:
             return answer
@@ -641,7 +629,7 @@ class Dataset:
             If it does not fit the array, or selects too many elements.
         """
         array = self.array(path)
-        ranges, shape = _selection(select, array.shape)
+        ranges, shape = selection_of(select, array.shape)
         count = math.prod(map(len, ranges))
         if count > MOST_VALUES:
             raise SelectionError("too many elements at once", found=count, expected=f"{MOST_VALUES} at most")
@@ -665,7 +653,7 @@ class Dataset:
         The grid is never walked: memory and time grow with the number of stored chunks, and end at `MOST_CHUNKS`.
         """
         array = self.array(path)
-        where, metadata = array.store_path, _array_model(array)
+        where, metadata = array.store_path, array_model_of(array)
         facts = info.of_array(where, metadata)
         grid = grids.bind(metadata.chunk_grid, metadata.shape)
         note: str | None = None
@@ -675,7 +663,7 @@ class Dataset:
             found = holdings.chunk_sizes(where, metadata)
         elif grid.nchunks <= _MOST_ASKED:
             # Coordinates and size of the chunks that a store has which cannot list them.
-            binding = bindings.bind(array.store_path, _array_model(array), array.config.policy)
+            binding = bindings.bind(array.store_path, array_model_of(array), array.config.policy)
 
             def look(coords: tuple[int, ...]) -> tuple[tuple[int, ...], int] | None:
                 size = binding.store.size(binding.prefix + binding.keys.encode(coords))
@@ -742,9 +730,9 @@ class Dataset:
         is_inside = (
             isinstance(at, list)
             and len(at) == array.ndim
-            and all(_is_integer(n) and 0 <= n < size for n, size in zip(at, array.shape, strict=True))
+            and all(is_integer(n) and 0 <= n < size for n, size in zip(at, array.shape, strict=True))
         )
-        if not is_inside or not all(_is_integer(k) and 0 <= k < array.ndim for k in drawn):
+        if not is_inside or not all(is_integer(k) and 0 <= k < array.ndim for k in drawn):
             raise SelectionError("an element that does not fit", found=json_text(at), expected=expected)
         nowhere: dict[str, Any] = {"known": None, "in_plane": False, "start": [], "stop": []}
         found = self.stored(path, stop)
@@ -792,7 +780,7 @@ class Dataset:
                 try:
                     node = self.node(at)
                     decoders[at] = (
-                        holdings.key_decoder(node.store_path, _array_model(node)) if isinstance(node, Array) else None
+                        holdings.key_decoder(node.store_path, array_model_of(node)) if isinstance(node, Array) else None
                     )
                 except OmnizarrError:
                     decoders[at] = None
@@ -817,10 +805,6 @@ _PARTS: Final[Mapping[str, Callable[[NDArray[Any]], NDArray[Any]]]] = {
     "real": np.real,
     "imaginary": np.imag,
 }
-
-
-class StoppedError(Exception):
-    """The client no longer waits for the answer."""
 
 
 class _Looked(Mapping[str, Metadata]):
@@ -849,7 +833,7 @@ class _Looked(Mapping[str, Metadata]):
         node = self._node(path)
         if node is None:
             raise KeyError(path)
-        return _model(node)
+        return model_of(node)
 
     def __iter__(self) -> Iterator[str]:
         return iter(())
@@ -858,59 +842,7 @@ class _Looked(Mapping[str, Metadata]):
         return 0
 
 
-class _Index:
-    """All nodes of a hierarchy in a line each, walked through as far as searches needed it."""
-
-    def __init__(self, dataset: Dataset, group: Group) -> None:
-        self._dataset = dataset
-        self._begun = time.monotonic()
-        self._entries: list[tuple[str, dict[str, Any]]] = []
-        self._walk = describe.walk(group)
-        self._is_complete = False
-        self._guard = RLock()
-
-    @property
-    def is_old(self) -> bool:
-        """Whether the hierarchy may have changed since."""
-        return time.monotonic() - self._begun > _FRESH_INDEX
-
-    def find(self, text: str, limit: int, stop: Stop) -> tuple[list[dict[str, Any]], bool]:
-        """Return nodes whose path has a text, and whether there may be more."""
-        found: list[dict[str, Any]] = []
-        with self._guard:
-            end = time.monotonic() + _PATIENCE
-            for path, entry in self._all(end):
-                if stop():
-                    raise StoppedError
-                if text in path:
-                    if len(found) == limit:
-                        return found, True
-                    found.append(entry)
-            return found, not self._is_complete
-
-    def _all(self, end: float) -> Iterator[tuple[str, dict[str, Any]]]:
-        yield from self._entries
-        while not self._is_complete and len(self._entries) < _MOST_SEARCHED and time.monotonic() < end:
-            for _, node in islice(self._walk, 1):
-                entry = self._dataset.entry(node)
-                if isinstance(node, UnreadableNode) and self._entries and self._entries[-1][1]["path"] == entry["path"]:
-                    continue  # a group whose members cannot be listed
-                self._entries.append((entry["path"].casefold(), entry))
-                yield self._entries[-1]
-                break
-            else:
-                self._is_complete = True
-
-
 # -- nodes --------------------------------------------------------------------------------
-
-
-def _model(node: Array | Group) -> Metadata:
-    return node._metadata  # noqa: SLF001 - `metadata` would copy all attributes
-
-
-def _array_model(array: Array) -> ArrayMetadata:
-    return array._metadata  # noqa: SLF001 - see `_model`
 
 
 def _titled(rows: Iterable[tuple[str, str]]) -> list[list[str]]:
@@ -926,44 +858,10 @@ def _consolidated(group: Group) -> str:
     if reaching.source_of(group) == "consolidated":
         return "yes"
     try:
-        held = consolidated.held_at(group.store_path, None, prefer=_model(group).dialect)
+        held = consolidated.held_at(group.store_path, None, prefer=model_of(group).dialect)
     except OmnizarrError as error:
         return f"broken: {error.args[0]}"
     return "no" if held is None else "yes; members are read from their own documents"
-
-
-def _documents(node: Array | Group | UnreadableNode) -> dict[str, str]:
-    """Return the documents of a node as they are stored, by name."""
-    where = node.store_path
-    if isinstance(node, UnreadableNode):
-        keys = {name: key for dialect in _dialects(where) for name, key in dialect.items()}
-    else:
-        keys = dialect_of(where, _model(node)).keyspace.documents(where.path)
-    names = list(keys)
-    requests = [(keys[name], (0, _MOST_CHARACTERS + 1)) for name in names]
-    found = {}
-    for position, value in verbs.get_many(where.store, requests):
-        if value is not None:
-            found[names[position]] = _document_text(bytes(value))
-    return {name: found[name] for name in names if name in found}
-
-
-def _format(node: Array | Group, dialect: str) -> str:
-    return wording.format_name(wording.stored_format(node.store, dialect))
-
-
-def _dialects(where: StorePath) -> Iterator[Mapping[str, str]]:
-    if where.home is not None:
-        yield where.home.documents(where.path)
-        return
-    for dialect in DIALECTS:
-        if dialect.entry_point is None:
-            yield dialect.keyspace.documents(where.path)
-
-
-def _document_text(value: bytes) -> str:
-    text = value[:_MOST_CHARACTERS].decode("utf-8", "replace")
-    return f"{text}…" if len(value) > _MOST_CHARACTERS else text
 
 
 class _TooManyError(Exception):
@@ -985,65 +883,6 @@ def _facts_of(array: Array) -> ArrayFacts:
         return describe.describe_array(array, tick)
     except (_TooManyError, StoreError):
         return describe.describe_array(array, survey=Survey())
-
-
-def _marks_of_optional(array: Array) -> dict[str, Any]:
-    """Return what NaN means in a picture of optional integers; of optional floats it may be a value."""
-    dtype = array.dtype if shown_as(array) == "numbers" else None
-    return {"missing": ["NaN"]} if dtype is not None and is_optional(dtype) and dtype[VALUE].kind != "f" else {}
-
-
-def drawn_type(array: Array, name: str) -> str:
-    """Return the data type of what is drawn of an array with the data type of a name: of optional values, float64."""
-    return "float64" if shown_as(array) == "numbers" and is_optional(array.dtype) else name
-
-
-def shown_as(array: Array) -> str:
-    """Return how an array is drawn: as ``"numbers"``, as ``"complex"`` ones, or as a ``"table"``."""
-    try:
-        dtype = array.dtype
-    except OmnizarrError:
-        return "table"
-    if is_optional(dtype):  # drawn as float64, which has all its values, and NaN
-        inner = dtype[VALUE]
-        is_exact = inner.itemsize <= (8 if inner.kind == "f" else 4)
-        return "numbers" if inner.kind in "biuf" and is_exact else "table"
-    if dtype.kind == "c":
-        return "complex" if dtype.itemsize <= 16 else "table"
-    if dtype.kind in "biufmM" and dtype.itemsize <= 8:
-        return "numbers"
-    return "numbers" if dtype.name == "bfloat16" else "table"
-
-
-# -- elements -----------------------------------------------------------------------------
-
-
-def _range(start: int, stop: int, step: int, length: int) -> range:
-    if step < 1 or start < 0:
-        raise SelectionError("no range of elements", found=f"{start}:{stop}:{step}", expected="steps from 1, from 0 on")
-    return range(min(start, length), max(min(stop, length), min(start, length)), step)
-
-
-def _selection(select: Sequence[Any], shape: Sequence[int]) -> tuple[list[range], list[int]]:
-    """Return the elements along each dimension, and the shape of the result."""
-    if not isinstance(select, list | tuple) or len(select) != len(shape):
-        expected = f"an integer or [start, stop, step] for each of {len(shape)} dimensions"
-        raise SelectionError("a selection that does not fit", found=json_text(select), expected=expected)
-    ranges, sizes = [], []
-    for chosen, length in zip(select, shape, strict=True):
-        if _is_integer(chosen) and -length <= chosen < length:
-            ranges.append(range(chosen % length, chosen % length + 1))
-            continue
-        if not isinstance(chosen, list | tuple) or len(chosen) not in (2, 3) or not all(map(_is_integer, chosen)):
-            expected = f"an integer below {length}, or [start, stop, step]"
-            raise SelectionError("a selection that does not fit", found=json_text(chosen), expected=expected)
-        ranges.append(_range(chosen[0], chosen[1], chosen[2] if len(chosen) == 3 else 1, length))
-        sizes.append(len(ranges[-1]))
-    return ranges, sizes
-
-
-def _is_integer(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _label_of(attributes: Mapping[str, Any]) -> Callable[[float], str | None] | None:

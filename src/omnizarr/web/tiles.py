@@ -28,8 +28,9 @@ from omnizarr.model import UNDEFINED, ArrayMetadata, Named, datatypes, thawed
 from omnizarr.model.datatypes.optional import VALID, VALUE, is_optional
 from omnizarr.nodes import info
 from omnizarr.nodes.array import Array
-from omnizarr.web.facts import Stop, StoppedError, never, shown_as
+from omnizarr.web.drawn import shown_as
 from omnizarr.web.plain import floats_of
+from omnizarr.web.stopping import Stop, StoppedError, never
 
 DOCUMENT: Final = "zarr.json"
 

@@ -42,11 +42,12 @@ from omnizarr.support.text import visible
 from omnizarr.tools.translate.translated import TranslatedStore
 from omnizarr.web.application import guarded
 from omnizarr.web.compression import Compressed
-from omnizarr.web.facts import Dataset, Stop, StoppedError
+from omnizarr.web.facts import Dataset
 from omnizarr.web.guards import SafeHeaders, is_loopback
 from omnizarr.web.keys import DOCUMENTS, Keys, refusal
 from omnizarr.web.plain import words
 from omnizarr.web.serving import run, running
+from omnizarr.web.stopping import Stop, StoppedError
 from omnizarr.web.tiles import DOCUMENT, Steps, Stored, TileArray
 
 PAGE: Final = Path(__file__).parent / "page"
