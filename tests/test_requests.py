@@ -788,12 +788,40 @@ def test_nodes_are_converted_to_a_new_place_side_by_side_with_few_requests(many_
     omnizarr.convert(source, target, zarr_format=zarr_format)
     # document, chunk, and the chunk again to compare; what was listed to be copied is compared
     assert source.requests["get"] <= 3 * NODES + 30
-    assert source.requests["list_prefix"] <= NODES + 2
+    assert source.requests["list_prefix"] <= 2
     assert written(target) <= (documents + 1) * NODES + documents * 11 + 5
     assert target.requests["get"] <= NODES + 40  # the chunks are compared
     assert target.requests["list_prefix"] <= 2
     assert target.max_in_flight >= FAR // 2
     assert omnizarr.diff(MemoryStore(many_nodes), target.store).equal
+
+
+@pytest.mark.parametrize(("zarr_format", "documents"), [(2, 2), (3, 1)])
+def test_finished_conversion_is_resumed_side_by_side_with_documents_and_chunks_read_once(
+    many_nodes, zarr_format, documents
+):
+    target = MemoryStore()
+    omnizarr.convert(MemoryStore(many_nodes), target, zarr_format=zarr_format)
+    source, finished = read_only(many_nodes), far(target, delay=0.005)
+    done = omnizarr.convert(source, finished, zarr_format=zarr_format, resume=True)
+    assert {node.how for node in done.nodes if node.node_type == "array"} == {"done before"}
+    assert {node.verified for node in done.nodes if node.node_type == "array"} == {"values"}
+    assert source.requests["get"] <= 2 * NODES + 30
+    assert finished.requests["get"] <= (documents + 1) * (NODES + 11) + 10
+    assert sum(store.requests["list_prefix"] for store in (source, finished)) <= 3
+    assert finished.requests["list_dir"] <= 3
+    assert finished.max_in_flight >= FAR // 2
+    assert not written(finished)
+
+
+def test_chunk_that_a_finished_conversion_lacks_or_has_too_many_is_found_on_resuming(many_nodes):
+    target = MemoryStore()
+    omnizarr.convert(MemoryStore(many_nodes), target, zarr_format=3)
+    for lacking in (target, MemoryStore(many_nodes)):
+        less = MemoryStore({key: lacking.get(key) for key in lacking.list() if key != "g3/a3/c/0"})
+        source, finished = (MemoryStore(many_nodes), less) if lacking is target else (less, target)
+        with pytest.raises(omnizarr.errors.ChunkError, match="g3/a3"):
+            omnizarr.convert(far(source), far(finished), zarr_format=3, resume=True)
 
 
 def test_arrays_without_chunks_are_deleted_without_reading_them(many_nodes, monkeypatch):

@@ -34,7 +34,7 @@ from omnizarr.errors import (
 from omnizarr.formats import DIALECTS, dialect_named, dialects_for
 from omnizarr.formats.contract import Dialect
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata, Note
-from omnizarr.nodes import consolidated, detection, erasing, hierarchy, outside, wording
+from omnizarr.nodes import consolidated, detection, erasing, hierarchy, naming, outside, wording
 from omnizarr.nodes.copying import Copier
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath, dialect_of, dialects_at, paths_above
@@ -51,6 +51,7 @@ from omnizarr.tools.convert.task import Task
 from omnizarr.tools.extension import extension
 from omnizarr.tools.streaming.chunks import Chunks
 from omnizarr.tools.streaming.executors import Executor, Local, executor
+from omnizarr.tools.streaming.few import FewChunks
 from omnizarr.tools.streaming.nodes import documents_of, shown
 from omnizarr.tools.streaming.several import worked_on
 from omnizarr.tools.streaming.walking import Effort
@@ -267,6 +268,8 @@ class _Work:
     """Whether nothing was at the target when the journal was written there."""
     above: hierarchy.Above = field(init=False)
     """The nodes above the target."""
+    _ours: FewChunks | None = None
+    """What one listing tells of the chunks of a remote target that is complete."""
 
     def __post_init__(self) -> None:
         try:
@@ -339,6 +342,8 @@ class _Work:
         except OmnizarrError:
             self._remove_temporary()  # to resume would meet the same again
             raise
+        if any(node.how == "done before" for node in nodes):
+            self._remove_temporary()  # of arrays that were finished, but for that
         if is_complete:
             return tuple(nodes)
         nodes = [self._with_copies(step, node) for step, node in zip(self.plan.steps, nodes, strict=True)]
@@ -398,7 +403,8 @@ class _Work:
             if not self.is_new:
                 self._refuse_strays()
             return False
-        if self.task.resume and all(self._is_there(step) for step in self.plan.steps if step.target is not None):
+        if self.task.resume and self._are_there(step for step in self.plan.steps if step.target is not None):
+            self._ours = self._listed()
             return True
         if isinstance(existing, OmnizarrError):
             raise existing
@@ -469,6 +475,17 @@ class _Work:
             self.plan.dialect.dump(_plain(found.where, metadata)) for metadata in (found.metadata, step.target)
         ]
         return journal.digest([("", documents[0])]) == journal.digest([("", documents[1])])
+
+    def _are_there(self, steps: Iterable[Step]) -> bool:
+        return all(there for _, there in pool.gather(self._is_there, steps, self.root.store.features.concurrency))
+
+    def _listed(self) -> FewChunks | None:
+        """Return what one listing tells of the chunks of a remote target."""
+        if not naming.is_far(self.root.store):
+            return None
+        few = FewChunks(self.root, frozenset(self._at(step).path for step in self.plan.steps if step.is_array))
+        few.look(self.root.store.list_prefix(self.root.prefix))
+        return few
 
     def _copy_files(self, *, is_complete: bool) -> None:
         """Copy the files that are not Zarr; what is in a complete target stays."""
@@ -573,7 +590,6 @@ class _Work:
         is_changed: bool | None,
     ) -> NodeReport:
         """Return the result for an array that exists, compared with its source if that can have changed."""
-        self._remove_temporary()
         report = replace(report, how="done before")
         if broken:
             report = replace(report, **broken)
@@ -673,8 +689,15 @@ class _Work:
             resume=self.resumed is not None,
             temporary=self.temporary,
             is_new=self.is_new,
+            known=(self._known_of(step), None if self._ours is None else self._ours.of(self._at(step).path)),
             **self.task.of_moves,
         )
+
+    def _known_of(self, step: Step) -> tuple[str, ...] | None:
+        """Return the keys that are stored below an array of the source, if a listing has told."""
+        few, found = self.plan.few, step.found
+        is_listed = found is not None and found.where.store is self.plan.source.where.store
+        return few.of(found.where.path) if few is not None and found is not None and is_listed else None
 
     def _with_copies(self, step: Step, report: NodeReport) -> NodeReport:
         """Make consolidated metadata of a group that had some."""

@@ -15,6 +15,7 @@ from omnizarr.nodes.location import StorePath
 from omnizarr.stores import LocalStore, pool, verbs
 from omnizarr.tools import strangers
 from omnizarr.tools.strangers import Strangers
+from omnizarr.tools.streaming.few import FewChunks
 
 _UNKNOWN = "the store cannot be listed, so files that are not Zarr, if there are any, were not found"
 
@@ -81,9 +82,14 @@ def losses_of(lost: Mapping[str, str], paths: Iterable[str]) -> list[Loss]:
     ]
 
 
-def found_below(where: StorePath, nodes: Mapping[str, Metadata | None], known: Iterable[str] = ()) -> Strangers:
-    """Return what is below a node without being Zarr; `known` are files that exist even if none can be listed."""
-    found = strangers.of(where, nodes)
+def found_below(
+    where: StorePath, nodes: Mapping[str, Metadata | None], known: Iterable[str] = (), few: FewChunks | None = None
+) -> Strangers:
+    """Return what is below a node without being Zarr; `known` are files that exist even if none can be listed.
+
+    `few` notes the keys of chunks that are listed.
+    """
+    found = strangers.of(where, nodes, few)
     return found._replace(files=tuple(sorted({*found.files, *known})))
 
 

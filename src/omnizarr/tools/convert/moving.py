@@ -115,6 +115,8 @@ class Move:
         the source.
     is_new : bool
         The target had no chunks before, so that it has none but those that `run` wrote.
+    known : tuple
+        The keys that are stored below the source, and below the target that `run` does not write; None if not known.
     """
 
     source: StorePath
@@ -127,6 +129,7 @@ class Move:
     compares: bool = True
     temporary: StorePath | None = None
     is_new: bool = False
+    known: tuple[tuple[str, ...] | None, tuple[str, ...] | None] = (None, None)
     _known: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """Both sides, and the chunks of the source, if they are few: what was found once."""
 
@@ -152,7 +155,8 @@ class Move:
         if store is not None:
             return self.sides()[0], Chunks.of(self.target, after, store)
         if "sides" not in self._known:
-            self._known["sides"] = Chunks.of(self.source, before), Chunks.of(self.target, after)
+            source = Chunks.of(self.source, before, known=self.known[0])
+            self._known["sides"] = source, Chunks.of(self.target, after, known=self.known[1])
         found: tuple[Chunks, Chunks] = self._known["sides"]
         return found
 

@@ -31,7 +31,7 @@ from omnizarr.formats.spelling import same
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, grids
 from omnizarr.model import keys as chunk_keys
 from omnizarr.model.datatypes.strings import UTF32_BYTES
-from omnizarr.nodes import bindings, detection, stored
+from omnizarr.nodes import bindings, detection, naming, stored
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath
@@ -42,6 +42,7 @@ from omnizarr.tools.convert import files, journal
 from omnizarr.tools.convert.report import How, NodeReport
 from omnizarr.tools.convert.sources import Node, Source, is_failure, is_implied
 from omnizarr.tools.streaming.chunks import Chunks, read
+from omnizarr.tools.streaming.few import FewChunks
 from omnizarr.tools.translate.coding import Encoding
 from omnizarr.tools.translate.elements import as_text, value_kind
 from omnizarr.tools.translate.losses import shown
@@ -101,13 +102,17 @@ class Step:
 
 
 class Plan(NamedTuple):
-    """All nodes, parents first; and the keys, below the topmost, of files that are not Zarr and are carried."""
+    """All nodes, parents first; and the keys, below the topmost, of files that are not Zarr and are carried.
+
+    `few` knows which chunks arrays of a remote source have, if they are few.
+    """
 
     source: Found[Metadata]
     dialect: Dialect
     options: Encoding
     steps: tuple[Step, ...]
     files: tuple[str, ...] = ()
+    few: FewChunks | None = None
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -225,10 +230,18 @@ def _with_files(made: Plan) -> Plan:
     """Return a plan with the files that are not Zarr; those without a place in the target are losses."""
     nodes = {step.path: None if step.found is None else step.found.metadata for step in made.steps}
     known = (f"{step.path}/{name}".lstrip("/") for step in made.steps for name in step.files)
-    found = files.found_below(made.source.where, nodes, known)
+    where = made.source.where
+    few = FewChunks(where, _arrays(made.steps)) if naming.is_far(where.store) else None
+    found = files.found_below(where, nodes, known, few)
     top, *others = made.steps
     top = replace(top, remarks=(*top.remarks, *files.told_of(found)))
-    return _without(made._replace(steps=(top, *others), files=found.files), files.for_dialect(found, made.dialect))
+    made = made._replace(steps=(top, *others), files=found.files, few=few)
+    return _without(made, files.for_dialect(found, made.dialect))
+
+
+def _arrays(steps: Iterable[Step]) -> frozenset[str]:
+    """Return the paths of arrays of a source, as its store knows them."""
+    return frozenset(step.found.where.path for step in steps if step.is_array and step.found and not step.is_added)
 
 
 def _without(made: Plan, lost: Mapping[str, str]) -> Plan:

@@ -258,7 +258,8 @@ class NodesBelow(Mapping[str, Node]):
         return Elements(array.where, array.metadata, effort, self._known(path))
 
     def _known(self, path: str) -> tuple[str, ...] | None:
-        return self.few.of(self._place(path).path)
+        place = self._place(path)
+        return self.few.of(place.path) if place.store is self._where.store else None
 
     @cached_property
     def few(self) -> FewChunks:
