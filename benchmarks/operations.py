@@ -574,6 +574,12 @@ def tensorstore_append(place: Place, items: int) -> Run:
     return run
 
 
+def omnizarr_append_edges(place: Place, items: int) -> Run:
+    edges = [1 + number * 7 % 4 for number in range(items)]
+    array = omnizarr.create_array(place.omnizarr, shape=(sum(edges),), chunks=(edges,), dtype="i2", compressors=None)
+    return lambda: array.append(values(3))
+
+
 def omnizarr_shrink(place: Place, items: int) -> Run:
     _filled(place, (items * ITEM,), (ITEM,))
     array = omnizarr.open_array(place.omnizarr, mode="r+")
@@ -662,6 +668,7 @@ OPERATIONS: Final = (
     _of("attribute", "set one of many attributes", "attributes"),
     _of("read-attributes", "open a group, attributes as a dict", "attributes"),
     _of("append", "append rows one by one", "appends"),
+    _of("append-edges", "append once to chunks of different lengths", "chunks", largest=10**5),
     _of("shrink", "shrink to half", "chunks"),
     _of("rechunk", "rechunk in 2 MB of memory", "source chunks", largest=10**5),
 )

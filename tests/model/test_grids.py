@@ -183,3 +183,39 @@ def test_rectilinear_grid_gets_one_chunk_more_where_the_array_outgrows_it():
 def test_grid_survives_pickling():
     grid = grids.bind(rectilinear([4, 2]), (6,))
     assert pickle.loads(pickle.dumps(grid)) == grid
+
+
+LONG = [size if number % 3 else [size, number % 4 + 1] for number, size in enumerate([3, 3, 1, 2, 5, 2] * 20)]
+
+
+def written_out(row):
+    return [size for item in row for size in ([item] if isinstance(item, int) else [item[0]] * item[1])]
+
+
+@pytest.mark.parametrize("cut", [0, 1, 17])
+def test_long_list_of_lengths_agrees_with_its_chunks_written_out(cut):
+    sizes = written_out(LONG)
+    ends = np.cumsum(sizes)
+    length = int(ends[-1]) - cut
+    (axis,) = grids.bind(rectilinear(LONG), (length,)).axes
+    starts = [int(end) - size for end, size in zip(ends, sizes, strict=True)]
+    expected = [(start, size) for start, size in zip(starts, sizes, strict=True) if start < length]
+    assert [axis.chunk(number) for number in range(axis.count)] == expected
+    assert grids.bind(rectilinear(LONG), (0,)).grid_shape == (0,)
+    longer = grids.bind(rectilinear(LONG), (length,)).resized((int(ends[-1]) + 7,))
+    assert longer.configuration["chunk_shapes"] == [[*LONG, 7]]
+
+
+@pytest.mark.parametrize(
+    ("item", "pointer"), [(0, "/100"), ([1], "/100"), ([1, 0], "/100/1"), (True, "/100"), ([1.0, 2], "/100/0")]
+)
+def test_broken_item_of_a_long_list_is_pointed_at(item, pointer):
+    with pytest.raises(MetadataError) as caught:
+        grids.bind(rectilinear([*LONG[:100], item, *LONG[100:]]), (sum(written_out(LONG)),))
+    assert str(caught.value.pointer).endswith(f"/chunk_shapes/0{pointer}")
+
+
+def test_long_list_may_hold_lengths_that_no_64_bits_hold():
+    row = [*LONG, 2**70]
+    (axis,) = grids.bind(rectilinear(row), (2**65,)).axes
+    assert axis.chunk(axis.count - 1) == (sum(written_out(LONG)), 2**70)

@@ -21,6 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
@@ -49,6 +50,7 @@ _PLAIN = frozenset({str, int, bool, type(None)})
 _TEXT = frozenset({str})
 _NESTED = frozenset({dict, list})
 _NUMBERS = frozenset({int, float})
+_INTEGERS = frozenset({int})
 _NONFINITE: Mapping[str, float] = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 """The values of the tokens. NaN is always the same object, so that lists and objects with it are equal."""
 
@@ -579,7 +581,10 @@ class _Writer:
             return _enclosed("{", members, "}", margin)
         if isinstance(plain, list):
             is_flat = margin is None or set(map(type, plain)) <= _NUMBERS
-            return self._dumps(plain) if is_flat else _enclosed("[", [self.write(i, inner) for i in plain], "]", margin)
+            if is_flat:
+                return self._dumps(plain)
+            parts = map(repr, plain) if _are_integers(plain) else (self.write(item, inner) for item in plain)
+            return _enclosed("[", list(parts), "]", margin)
         if isinstance(plain, str):
             return self._quoted(plain)
         if plain is None:
@@ -601,6 +606,13 @@ class _Writer:
 
     def _quoted(self, text: str) -> str:
         return encode_basestring_ascii(text) if self.ensure_ascii else encode_basestring(text)
+
+
+def _are_integers(plain: list[Any]) -> bool:
+    """Return whether all items are integers or lists of them, which Python writes like JSON."""
+    lists = [item for item in plain if type(item) is list]
+    is_int = _INTEGERS.issuperset
+    return (not lists or is_int(map(type, chain.from_iterable(lists)))) and is_int(set(map(type, plain)) - {list})
 
 
 def _enclosed(opening: str, parts: list[str], closing: str, margin: str | None) -> str:
@@ -720,10 +732,19 @@ class _Conversion:
 
     def _items(self, value: Sequence[Any], depth: int, known: Any) -> list[JSON]:
         converted: list[JSON] = []
-        old = known if isinstance(known, list) and len(known) == len(value) else [None] * len(value)
+        if type(value) is list and _PLAIN.issuperset(map(type, value)):
+            return value.copy()
+        old = known[: len(value)] if isinstance(known, list) else []
+        old += [None] * (len(value) - len(old))
         for index, (item, same_item) in enumerate(zip(value, old, strict=True)):
             try:
-                converted.append(item if type(item) in _PLAIN else self.convert(item, depth, same_item))
+                kind = type(item)
+                if kind in _PLAIN or (item is same_item and self.keeps_texts):
+                    converted.append(item)
+                elif kind is list and depth < MAX_DEPTH and _PLAIN.issuperset(map(type, item)):
+                    converted.append(item.copy())
+                else:
+                    converted.append(self.convert(item, depth, same_item))
             except MetadataError as error:
                 _place_below(index, error)
                 raise

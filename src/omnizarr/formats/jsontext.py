@@ -73,9 +73,9 @@ class Revision:
             return self._object(start, stop, old, new, margin) if is_changed else self.text[start:stop]
         if is_unchanged(old, new):
             return self.text[start:stop]
-        if is_list(old) and is_list(new) and self.text[start] == "[":
+        if is_list(old) and is_list(new) and len(old) == len(new) and self.text[start] == "[":
             places = list(places_in(self.text, start))
-            if len(places) == len(old) == len(new):
+            if len(places) == len(old):
                 inner = self.margin(start, places[0].start) if places else None
                 items = zip(places, old, new, strict=True)
                 pieces = [self.value(place.value, place.stop, before, after, inner) for place, before, after in items]

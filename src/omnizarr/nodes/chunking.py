@@ -96,4 +96,10 @@ def sizes(axis: grids.Axis, inner: int | None) -> tuple[int, ...]:
             expected=f"at most {_MOST_SIZES:,}",
             remedy="use cdata_shape, which has their number",
         )
-    return tuple(each_size(axis, inner))
+    if inner is not None or axis.length >= 2**63:
+        return tuple(each_size(axis, inner))
+    found = [size for _, _, size, count in axis.segments for size in (size,) * count]
+    if found:  # the array's edge may cut the last one
+        start, _ = axis.chunk(axis.count - 1)
+        found[-1] = min(found[-1], axis.length - start)
+    return tuple(found)
