@@ -40,6 +40,7 @@ LOCKS = {
     "web/members.py": "of one server; a child does not go on with the requests of its parent",
     "tools/streaming/executors.py": "of one conversion, or of a worker of a cluster",
     "web/facts.py": "of one server; a child does not answer its requests",
+    "web/search.py": "of one server; a child does not answer its requests",
     "web/viewing.py": "of one server; a child does not answer its requests",
 }
 """Where locks of `threading` are made, and why a fork does no harm. All else locks names (`threads.lock`)."""
