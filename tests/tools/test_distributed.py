@@ -1,6 +1,5 @@
 """Chunks moved by the workers of a dask.distributed cluster: two processes, of which one is killed."""
 
-import contextlib
 import json
 import os
 import signal
@@ -18,11 +17,11 @@ from omnizarr import errors
 from omnizarr.cli.convert import convert as command
 from omnizarr.stores import LocalStore, MemoryStore, WrapperStore
 from omnizarr.tools.streaming import executors
+from tests.clusters import cluster, distributed
 
 pytestmark = pytest.mark.slow
 
 dask = pytest.importorskip("dask", reason="dask is what this is about")
-distributed = pytest.importorskip("distributed", reason="distributed is what this is about")
 da = pytest.importorskip("dask.array", reason="arrays of dask are stored here")
 
 VALUES = np.random.default_rng(7).normal(size=(320, 320))
@@ -80,18 +79,6 @@ class Bar:
 
     def close(self):
         pass
-
-
-@contextlib.contextmanager
-def cluster(workers):
-    """Start processes that work, and one thread here that schedules."""
-    with (
-        distributed.LocalCluster(
-            n_workers=workers, threads_per_worker=1, dashboard_address=":0", host="127.0.0.1", silence_logs=50
-        ) as started,
-        distributed.Client(started, set_as_default=False) as client,
-    ):
-        yield client
 
 
 @pytest.fixture(scope="module")

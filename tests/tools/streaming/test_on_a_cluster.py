@@ -1,6 +1,5 @@
 """diff, digest, stat and check on the workers of a dask.distributed cluster: the same answers as here."""
 
-import contextlib
 import os
 
 import numpy as np
@@ -9,23 +8,11 @@ import pytest
 import omnizarr
 from omnizarr.errors import ChunkError, SchedulerError
 from omnizarr.stores import LocalStore, WrapperStore
+from tests.clusters import cluster
 
 pytestmark = pytest.mark.slow
 
-distributed = pytest.importorskip("distributed", reason="distributed is what this is about")
-
 VALUES = np.random.default_rng(5).normal(size=(300, 200))
-
-
-@contextlib.contextmanager
-def cluster(workers):
-    with (
-        distributed.LocalCluster(
-            n_workers=workers, threads_per_worker=1, dashboard_address=":0", host="127.0.0.1", silence_logs=50
-        ) as started,
-        distributed.Client(started, set_as_default=False) as client,
-    ):
-        yield client
 
 
 @pytest.fixture(scope="module")
