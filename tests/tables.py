@@ -1,13 +1,19 @@
 """The tables of the manual that say what the source says: ``python -m tests.tables`` writes them again."""
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+import click
+
+from omnizarr.cli.commands import omnizarr
+from omnizarr.cli.completion import OPTIONS
 from omnizarr.codecs import registry
 from omnizarr.codecs.record import READERS, Record
 from omnizarr.tools.check.codes import MENDS, REPAIRABLE, SECTIONS
 
+NAMES_OF_HELP = ["-h", "--help"]
 DOCS = Path(__file__).parents[1] / "docs"
 
 
@@ -103,11 +109,25 @@ def with_tables(page: str, tables: Mapping[str, str]) -> str:
     return page
 
 
+def of_options() -> str:
+    """Return the options of each command, with their help, as completion offers them without importing the command."""
+    context = click.Context(omnizarr)
+    rows = {}
+    for name in omnizarr.list_commands(context):
+        command = omnizarr.get_command(context, name)
+        if command is None or isinstance(command, click.Group):  # whose options depend on the next word
+            continue
+        found = command.shell_complete(click.Context(command, context, name, help_option_names=NAMES_OF_HELP), "--")
+        rows[name] = {item.value: item.help for item in found}
+    return json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
+
+
 def pages() -> dict[Path, str]:
-    """Return the pages of the manual as they should be."""
+    """Return the pages of the manual, and the table of options, as they should be."""
     tables = {"checking.md": of_findings(), "repairing.md": of_mends(), "codecs.md": of_codecs(),
               "converting.md": of_readers()}  # fmt: skip
-    return {DOCS / name: with_tables((DOCS / name).read_text("utf-8"), found) for name, found in tables.items()}
+    found = {DOCS / name: with_tables((DOCS / name).read_text("utf-8"), each) for name, each in tables.items()}
+    return {**found, OPTIONS: of_options()}
 
 
 if __name__ == "__main__":

@@ -191,6 +191,13 @@ def test_commands_are_offered_with_their_summaries(monkeypatch, capsys, folder):
     assert offered["tree"] == "Draw a hierarchy as a tree."
 
 
+@pytest.mark.parametrize("command", ["info", "convert", "cp"])
+def test_options_are_those_of_the_command_whether_it_is_imported_or_not(monkeypatch, capsys, folder, command):
+    offered = asked(monkeypatch, capsys, folder, [command], "--")
+    imported = asked(monkeypatch, capsys, folder, [command, "--no-color"], "--")  # an option that is not offered again
+    assert [row for row in offered if row[1] != "--no-color"] == imported
+
+
 def test_only_nodes_are_offered_inside_a_hierarchy(folder, monkeypatch):
     monkeypatch.chdir(folder)
     for name in ("era5.zarr", "v2.zarr", "x.zip", "draft.zarr", "x.sqlite"):
@@ -228,7 +235,10 @@ def test_places_that_cannot_be_looked_into_offer_nothing(folder, monkeypatch):
         assert places.complete(typed) == []
 
 
-@pytest.mark.parametrize(("typed", "incomplete"), [([], "i"), (["info"], "era5.zarr/"), (["convert"], "x.zip/o")])
+@pytest.mark.parametrize(
+    ("typed", "incomplete"),
+    [([], "i"), (["info"], "era5.zarr/"), (["convert"], "x.zip/o"), (["convert", "x.zip"], "--")],
+)
 def test_words_typed_first_are_completed_without_importing_numpy(folder, typed, incomplete):
     code = "import sys; from omnizarr.cli import main; main([]); sys.exit('numpy' in sys.modules)"
     words = {"COMP_WORDS": "\n".join(["omnizarr", *typed]), "COMP_WORD": incomplete}

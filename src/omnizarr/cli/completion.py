@@ -6,7 +6,9 @@ continues (the shell adds no space), ``path`` or ``word``, then the value and it
 
 from __future__ import annotations
 
+import json
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -20,6 +22,8 @@ else:  # not generic before click 8.4
     _Item = CompletionItem
 
 VARIABLE: Final = "_OMNIZARR_COMPLETE"
+OPTIONS: Final = Path(__file__).with_name("offered.json")
+"""The options of each command with their help; ``python -m tests.tables`` writes it."""
 _NO_PLACE_FIRST: Final = frozenset({"completion", "attrs"})
 
 
@@ -32,6 +36,10 @@ class _Shell(ShellComplete):
         if is_first and len(args) == 1 and not incomplete.startswith("-") and args[0] not in _NO_PLACE_FIRST:
             return PLACE.complete(incomplete)
         option, sign, _ = incomplete.partition("=")
+        if incomplete.startswith("--") and not sign and args and not any(word.startswith("-") for word in args):
+            offered = _offered(args[0], incomplete)
+            if offered is not None:
+                return offered
         found = super().get_completions(args, incomplete)
         if sign and option.startswith("--"):
             return [CompletionItem(f"{option}={item.value}", item.type, item.help) for item in found]
@@ -47,6 +55,14 @@ class _Shell(ShellComplete):
         args, incomplete = self.get_completion_args()
         found = self.get_completions(args, incomplete)
         return "\n".join(self.format_completion(item) for item in found if item.value.isprintable())
+
+
+def _offered(name: str, incomplete: str) -> list[_Item] | None:
+    """Return the options of a command of which none has been typed yet, without importing it; None for other words."""
+    offered: dict[str, str | None] | None = json.loads(OPTIONS.read_bytes()).get(name)
+    if offered is None:
+        return None
+    return [CompletionItem(option, help=text) for option, text in offered.items() if option.startswith(incomplete)]
 
 
 class _Bash(_Shell):
