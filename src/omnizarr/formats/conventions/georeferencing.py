@@ -23,7 +23,7 @@ from omnizarr.formats.conventions.projections import Form
 from omnizarr.formats.conventions.registered import cf, proj, records, spatial
 from omnizarr.formats.conventions.registered.proj import Crs
 from omnizarr.formats.conventions.registered.spatial import Affine
-from omnizarr.model import JSON, ArrayMetadata, Loss, Metadata, dimensions
+from omnizarr.model import JSON, ArrayMetadata, Loss, Metadata
 
 NAME: Final = "georeference"
 """Of the convention, and the wish for one of `FORMS`."""
@@ -133,16 +133,12 @@ def _located(path: str, nodes: Nodes) -> tuple[Georeference, Axes] | None:
     place = georeference.of(path, nodes) if isinstance(array, ArrayMetadata) else None
     if not isinstance(array, ArrayMetadata) or place is None:
         return None
-    own = dimensions.names_of(array) or ()
     known = presentation.dimensions_of(path, array, nodes, None)
-    names = place.placement.dimensions if place.placement is not None else None
-    if names is None:
-        roles = {each.role: each.name or "" for each in reversed(known)}
-        names = (roles.get("y", ""), roles.get("x", ""))
-    if not all(name and name in own for name in names) or names[0] == names[1]:
+    at = presentation.rows_and_columns(array, known, place)
+    if at is None:
         return None
-    at = own.index(names[0]), own.index(names[1])
-    return place, Axes(names, at, (known[at[0]].coordinate, known[at[1]].coordinate))
+    rows, columns = (known[number] for number in at)
+    return place, Axes((rows.name or "", columns.name or ""), at, (rows.coordinate, columns.coordinate))
 
 
 def _transform(nodes: Nodes, place: Georeference, axes: Axes) -> tuple[Affine | None, str]:
@@ -322,10 +318,10 @@ class _Array:
             self.lose("its place", _ALONE.format("coordinates"))
             return
         made = self.nodes.memos.setdefault((_COORDINATES, group), {})
-        lines = (self.transform.f, self.transform.e), (self.transform.c, self.transform.a)
+        lines = self.transform.lines()
         for number in missing:
             name, (start, step), length = self.axes.names[number], lines[number], self.shape[number]
-            wanted = start + step / 2, step, length
+            wanted = start, step, length
             if name in made:
                 if made[name] != wanted:
                     self.lose(f"its coordinates along {name!r}", "another array of its group needs other ones")
@@ -333,7 +329,7 @@ class _Array:
                 self.lose(f"its coordinates along {name!r}", f"{_in(group, name)!r} exists already")
             else:
                 made[name] = wanted
-                values = wanted[0] + step * np.arange(length)
+                values = start + step * np.arange(length)
                 attributes: dict[str, JSON] = dict(projections.of_axis(self.place.crs, "X" if number else "Y"))
                 self.added.append(Added(_in(group, name), (name,), values, attributes))
 

@@ -144,6 +144,22 @@ def dimensions_of(path: str, array: ArrayMetadata, nodes: Nodes, image: Image | 
     return tuple(_of_name(path, names, number, size, nodes) for number, size in enumerate(array.shape))
 
 
+def rows_and_columns(
+    array: ArrayMetadata, found: Sequence[Dimension], place: georeference.Georeference | None
+) -> tuple[int, int] | None:
+    """Return which dimensions of a map are y and x: those that its place names, or those with these roles."""
+    own = dimensions.names_of(array) or ()
+    names: Sequence[str | None] | None = (
+        None if place is None or place.placement is None else place.placement.dimensions
+    )
+    if names is None:
+        roles = {each.role: each.name for each in reversed(found)}
+        names = roles.get("y"), roles.get("x")
+    if not all(name and name in own for name in names) or names[0] == names[1]:
+        return None
+    return own.index(names[0]), own.index(names[1])
+
+
 def on_earth(
     found: Sequence[Dimension], path: str, array: ArrayMetadata, nodes: Nodes
 ) -> tuple[Sequence[Dimension], georeference.Georeference | None]:
@@ -161,8 +177,7 @@ def on_earth(
     transform = placement.transform
     if not transform.is_straight or not transform.is_invertible:
         return found, place
-    half = 0.0 if placement.registration == "node" else 0.5
-    lines = (transform.f, transform.e), (transform.c, transform.a)
+    lines = transform.lines(placement.registration)
     placed = list(found)
     for number, each in enumerate(found):
         if each.name not in placement.dimensions or each.coordinate is not None:
@@ -174,7 +189,7 @@ def on_earth(
             role="y" if is_row else "x",
             units=projections.of_axis(place.crs, "Y" if is_row else "X").get("units"),
             step=step,
-            origin=start + half * step,
+            origin=start,
             direction="up" if is_row else None,
         )
     return placed, place

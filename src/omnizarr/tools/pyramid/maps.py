@@ -297,12 +297,9 @@ def _map(found: Found[ArrayMetadata], group: Found[GroupMetadata], path: str, na
     nodes = around.nodes()
     place = georeference.of(where.path, nodes) if len(array.shape) >= 2 else None
     known = presentation.dimensions_of(where.path, array, nodes, None)
-    names = place.placement.dimensions if place is not None and place.placement is not None else None
     own = dimensions.names_of(array) or ()
-    if names is None:
-        roles = {each.role: each.name for each in reversed(known)}
-        names = (roles["y"], roles["x"]) if roles.get("y") and roles.get("x") else None  # type: ignore[assignment]
-    if names is None or not all(each in own for each in names) or not all(own):
+    rows_columns = presentation.rows_and_columns(array, known, place)
+    if rows_columns is None or not all(own):
         raise NotRepresentableError(
             "the array has no dimensions that are known to be y and x",
             store=str(where.store),
@@ -310,9 +307,9 @@ def _map(found: Found[ArrayMetadata], group: Found[GroupMetadata], path: str, na
             found=f"dimensions {list(own)}" if own else "dimensions without names",
             remedy="name its dimensions, as y and x or lat and lon",
         )
-    at_y, at_x = own.index(names[0]), own.index(names[1])
-    transform = place.placement.transform if place is not None and place.placement is not None else None
-    registration = place.placement.registration if place is not None and place.placement is not None else "pixel"
+    at_y, at_x = rows_columns
+    placement = (place.placement if place is not None else None) or spatial.Placement()
+    transform, registration = placement.transform, placement.registration
     coordinates = {axis: known[axis].coordinate for axis in (at_y, at_x)}
     if transform is None:
         transform = _of_coordinates(around, where, array, coordinates, at_y, at_x)
@@ -327,9 +324,7 @@ def _map(found: Found[ArrayMetadata], group: Found[GroupMetadata], path: str, na
     steps = [1.0] * len(own)
     starts = [0.0] * len(own)
     if transform.is_straight:
-        half = 0.0 if registration == "node" else 0.5
-        steps[at_y], steps[at_x] = transform.e, transform.a
-        starts[at_y], starts[at_x] = transform.f + half * transform.e, transform.c + half * transform.a
+        (starts[at_y], steps[at_y]), (starts[at_x], steps[at_x]) = transform.lines(registration)
     axes = tuple(Axis(str(each), "space" if number in (at_y, at_x) else "other") for number, each in enumerate(own))
     said_of_axes = {
         str(own[axis]): {key: thawed(value) for key, value in nodes[at].attributes.items()}
@@ -345,7 +340,7 @@ def _map(found: Found[ArrayMetadata], group: Found[GroupMetadata], path: str, na
         entry={},
         is_label=False,
         has_flat_chunks=False,
-        rows_columns=(at_y, at_x),
+        rows_columns=rows_columns,
         transform=transform,
         registration=registration,
         crs=crs,

@@ -93,6 +93,15 @@ class Affine(NamedTuple):
         xs, ys = [x for x, _ in corners], [y for _, y in corners]
         return min(xs), min(ys), max(xs), max(ys)
 
+    def lines(self, registration: str = "pixel") -> tuple[tuple[float, float], tuple[float, float]]:
+        """Return the centre of the first element and the step, along y and along x, of a transform that is straight.
+
+        >>> Affine(10, 0, 500, 0, -10, 900).lines()
+        ((895.0, -10), (505.0, 10))
+        """
+        half = 0.0 if registration == "node" else 0.5
+        return (self.f + half * self.e, self.e), (self.c + half * self.a, self.a)
+
     def of_gdal(self) -> tuple[float, ...]:
         """Return GDAL's order of the six numbers."""
         return (self.c, self.a, self.b, self.f, self.d, self.e)
