@@ -292,6 +292,9 @@ def test_masked_text_and_records():
     text = omnizarr.create_array({}, data=["a", "b"], dtype="string", attributes={"_FillValue": "-"})
     text[...] = np.ma.MaskedArray(np.array(["x", None], object), [False, True])
     assert text[...].tolist() == ["x", "-"]
+    data = omnizarr.create_array({}, shape=2, dtype="bytes", attributes={"_FillValue": "TkE="})
+    data[...] = np.ma.MaskedArray(np.array([b"a", b"b"], object), [False, True])
+    assert data[...].tolist() == [b"a", b"NA"]
     records = omnizarr.create_array({}, data=np.zeros(3, RECORD), attributes={"_FillValue": 1})
     for selection, value in (("a", MASKED), (..., np.ma.MaskedArray(np.ones(3, RECORD), [(0, 1, 0)] * 3))):
         with pytest.raises(ValueTypeError, match="elements are missing"):

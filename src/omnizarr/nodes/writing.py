@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 AnyArray: TypeAlias = "NDArray[Any]"
 
+_BYTES = frozenset({"bytes", "variable_length_bytes"})
+"""Data types of bytes of any length, which NumPy cannot tell from other objects."""
+
 
 def write_values(
     binding: Binding, plan: Plan, value: Any, concurrency: int | None, metadata: ArrayMetadata | None = None
@@ -144,7 +147,10 @@ def missing_value(metadata: ArrayMetadata, dtype: np.dtype[Any]) -> Any:
     marks = Packing.of_array(metadata).marks
     if marks is not None:
         return marks.fill if marks.fill is not None else next(iter(marks.missing), None)
-    return fill_values.decode(metadata.attributes.get("_FillValue"), dtype) if dtype.kind in "SUTO" else None
+    stated = metadata.attributes.get("_FillValue")
+    if dtype.kind == "O" and metadata.data_type.name in _BYTES:
+        return fill_values.bytes_of(stated)
+    return fill_values.decode(stated, dtype) if dtype.kind in "SUTO" else None
 
 
 def _converted(value: Any, dtype: np.dtype[Any], shape: tuple[int, ...], scalars: Scalars) -> AnyArray:

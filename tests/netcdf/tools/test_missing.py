@@ -73,6 +73,17 @@ def test_what_no_fill_value_can_mean_is_left_out_with_the_reason(tmp_path):
         assert not file.variables
 
 
+@pytest.mark.parametrize(("dtype", "first"), [("uint8", 0), ("int8", -128)])
+def test_all_values_of_a_small_type_are_kept_if_none_is_missing(dtype, first, tmp_path):
+    values = list(range(first, first + 256))
+    place = stored(np.ma.MaskedArray(values, False), dtype, attributes={"units": "K"})
+    report = omnizarr.convert(place, tmp_path / "a.nc", strict=True)
+    assert any("no _FillValue is written" in each for node in report.nodes for each in node.remarks)
+    with netCDF4.Dataset(tmp_path / "a.nc") as file:
+        file.set_auto_mask(False)  # or it masks the default fill value of netCDF
+        assert (file["a"][:].tolist(), file["a"].ncattrs()) == (values, ["units"])
+
+
 def test_variables_of_the_library_are_masked_arrays():
     place = stored(masked(5, None, 6), "int32")
     with netcdf.Dataset(place, "r+") as dataset:

@@ -128,6 +128,18 @@ def decode(json: JSON, dtype: np.dtype[Any] | np.dtypes.StringDType) -> Any:
     return json if kind in "TO" else None
 
 
+def bytes_of(json: JSON) -> bytes | None:
+    """Return the bytes of any length for the attribute ``_FillValue``: base64, or plain text; None if it is no text.
+
+    >>> bytes_of("TkE="), bytes_of("no base64")
+    (b'NA', b'no base64')
+    """
+    if not isinstance(json, str):
+        return None
+    found = _from_base64(json)
+    return json.encode() if found is None else found
+
+
 def _double(value: float) -> str:
     return base64.b64encode(_DOUBLE.pack(value)).decode("ascii")
 

@@ -1,7 +1,8 @@
 """Fill values for elements that may be missing (the data type ``optional``), where netCDF has none.
 
 A file says with ``_FillValue`` which elements are missing, so no other element may have that value. All elements are
-read to find one that none has: the array's own, netCDF's default, or another.
+read to find one that none has: the array's own, netCDF's default, or another. Where each value is that of an element
+and none is missing, the attribute is left out.
 """
 
 from __future__ import annotations
@@ -24,6 +25,10 @@ from omnizarr.tools.translate.translation import Loss
 
 _FILL_VALUE: Final = "_FillValue"
 _TEXTS: Final = ("", "NA", "<NA>", "missing")
+_NONE_MISSING: Final = (
+    "no _FillValue is written: no element is missing, and each value is that of an element; netCDF4-python masks those "
+    "with netCDF's default fill value, unless set_auto_mask(False) is called"
+)
 _FEW_BYTES: Final = 2
 """Bytes of integers of which all values are looked at."""
 
@@ -46,6 +51,11 @@ def with_exact_fills(source: Source) -> tuple[Source, tuple[Loss, ...], dict[str
                 kept[name] = each
                 continue
             fill, why = _spare(each, array)
+            if why and not _is_any_missing(array):
+                kept[name] = replace(each, attributes={k: v for k, v in each.attributes.items() if k != _FILL_VALUE})
+                fills[full] = None
+                remarks[full] = (_NONE_MISSING,)
+                continue
             if why:
                 losses.append(Loss(path[1:], f"{MEMBERS}/{name}", f"member {name}", f"{name!r} is left out: {why}"))
                 continue
@@ -66,12 +76,22 @@ def with_exact_fills(source: Source) -> tuple[Source, tuple[Loss, ...], dict[str
 
     def read(name: str, selection: Selection) -> NDArray[Any]:
         array = source.array(name) if name in fills else None
-        decode = None if array is None else elements.decoder(array.dtype, kinds[name], fills[name])
+        decode = None if array is None else _decoder(array, kinds[name], fills[name])
         if array is None or decode is None:
             return source.read(name, selection)
         return decode(np.asanyarray(array[selection]))
 
     return source._replace(root=root, read=read), tuple(losses), remarks
+
+
+def _decoder(array: Array, kind: Any, fill: Any) -> elements.Conversion | None:
+    if fill is not None:
+        return elements.decoder(array.dtype, kind, fill)
+    return elements.decoder(array.dtype, kind, 0, warns=False)  # no element is missing
+
+
+def _is_any_missing(array: Array) -> bool:
+    return any(np.ma.getmaskarray(np.asanyarray(array[region])).any() for region in _regions(array))
 
 
 def _attribute(header: VariableHeader, fill: Any) -> Attribute:
