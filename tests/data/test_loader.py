@@ -17,7 +17,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import omnizarr
-from omnizarr.data import Loader, Samples, windows
+from omnizarr import engine
+from omnizarr.data import Loader, Samples, fetching, windows
 from omnizarr.data.batches import Spare
 from omnizarr.errors import BoundsCheckError, ChunkError, SettingError, ShapeError, ValueTypeError
 from omnizarr.settings import engines
@@ -689,6 +690,64 @@ def test_a_shard_on_a_server_is_fetched_by_one_request(on_server, shuffle):
     assert sorted(np.concatenate([batch["i"] for batch in found]).tolist()) == list(range(512))
     assert loader.stats.reads == 128
     assert len(asked) == len(set(asked)) == 8
+
+
+@needs_kept_indexes
+def test_a_shard_that_must_wait_for_memory_is_fetched_by_one_request(on_server):
+    values = np.arange(2048 * 8, dtype="int32").reshape(2048, 8)
+    server, array = on_server(values, chunks=(4, 8), shards=(64, 8))
+    loader = Loader({"x": array}, batch=16, memory="20kB")
+    server.requests()
+    assert np.array_equal(np.concatenate([batch["x"].copy() for batch in loader]), values)
+    asked = [path for _, path, _ in server.requests() if "/c/" in path]
+    assert len(asked) == len(set(asked)) == 32
+    assert loader.stats.most_nbytes <= 20_000
+
+
+@needs_kept_indexes
+def test_readers_that_want_parts_of_a_shard_that_is_on_its_way_wait_for_it(on_server):
+    values = np.arange(64 * 8, dtype="int32").reshape(64, 8)
+    server, array = on_server(values, chunks=(4, 8), shards=(64, 8))
+    asked, go_on = threading.Event(), threading.Event()
+
+    def answer(request):
+        if "/c/" in request.path:
+            asked.set()
+            assert go_on.wait(30)
+        return False
+
+    server.answer = answer
+    indexes = engine.shard_indexes(10_000)
+    parts = [slice(0, 40), slice(40, 64), slice(40, 44)]
+    outs = [np.zeros((part.stop - part.start, 8), "int32") for part in parts]
+    threads = [
+        threading.Thread(target=fetching.read, args=([fetching.Box(array, (part, slice(0, 8)), out)], indexes))
+        for part, out in zip(parts, outs, strict=True)
+    ]
+    server.requests()
+    threads[0].start()
+    assert asked.wait(30)
+    for each in threads[1:]:
+        each.start()
+    time.sleep(0.2)
+    go_on.set()
+    for each in threads:
+        each.join()
+    for part, out in zip(parts, outs, strict=True):
+        assert np.array_equal(out, values[part])
+    assert len([path for _, path, _ in server.requests() if "/c/" in path]) == 1
+    indexes.begin()  # what is asked for from now on shares no request with those before
+    assert indexes.nbytes == engine.shard_index_nbytes(16, len("a.zarr/c/0/0"))
+
+
+@needs_kept_indexes
+def test_memory_for_indexes_of_shards_holds_one_with_chunks_along_all_dimensions(on_server):
+    values = np.arange(256 * 64, dtype="int32").reshape(256, 64)
+    _, array = on_server(values, chunks=(4, 2), shards=(16, 64))
+    loader = Loader({"x": array, "i": np.arange(256)}, batch=8, shuffle="full", memory="40kB")
+    for batch in loader:
+        assert (batch["x"] == values[batch["i"]]).all()
+    assert engine.shard_index_nbytes(4 * 32, 1) <= loader._indexes.nbytes <= loader._index_nbytes < 10_000
 
 
 @needs_kept_indexes

@@ -24,6 +24,7 @@ LOCKS = {
     "data/batches.py": "the loop that has begun takes it with it; a child's loops make their own",
     "data/keeping.py": "of one loop, taken by its own threads, which a child does not have; to go on there is an error",
     "data/loader.py": "the same",
+    "data/whole.py": "the same",
     "engine/cache.py": "threads wait for it for some milliseconds at most",
     "nodes/copying.py": "of one copy; a child does not go on with the copies of its parent",
     "netcdf/records.py": "of a session; a child makes its own",

@@ -154,6 +154,17 @@ impl PyIndexes {
         Self(Arc::new(Indexes::new(limit)))
     }
 
+    /// Begin another pass over the data: it shares no request with those before.
+    fn begin(&self) {
+        self.0.begin();
+    }
+
+    /// Bytes that the index of a shard takes: `entries` is its number of chunks, `key` that of bytes of its key.
+    #[staticmethod]
+    fn nbytes_of(entries: usize, key: usize) -> usize {
+        Indexes::nbytes_of(entries, key)
+    }
+
     /// Bytes that they take.
     #[getter]
     fn nbytes(&self) -> usize {

@@ -105,6 +105,8 @@ pub type Chunk = Result<Option<Stored>, Reason>;
 pub type Indexed = Result<Option<Arc<Index>>, Reason>;
 /// The answer to a request for the beginning of a chunk; None: there is no chunk.
 pub type Headed = Result<Option<Part>, Reason>;
+/// The answer to a request for all of a shard; None: there is no shard.
+pub type Sharded = Result<Option<(Bytes, Arc<Index>)>, Reason>;
 
 /// A chunk, encoded or decoded.
 #[derive(Clone, Debug)]

@@ -15,9 +15,9 @@ use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
 use tokio::sync::OnceCell;
 
 use crate::error::{Error, Result};
-use crate::remote::answers::{Chunk, Headed, Indexed};
+use crate::remote::answers::{Chunk, Headed, Indexed, Sharded};
 use crate::remote::failures::{Answered, Declined};
-use crate::remote::flights::Flights;
+use crate::remote::flights::{Flights, Shuttles};
 use crate::remote::process::OfProcess;
 use crate::remote::transport::{Gate, Transport};
 
@@ -101,6 +101,8 @@ pub struct Live {
     pub indexes: Flights<Indexed>,
     /// Requests for the beginnings of chunks, which readers share.
     pub heads: Flights<Headed>,
+    /// Requests for whole shards, which readers share who keep indexes.
+    pub shards: Shuttles<Sharded>,
     /// Set once the server was seen to obey conditions.
     pub conditions: OnceCell<()>,
     /// A request is not sent again before this time has passed.
@@ -144,6 +146,7 @@ impl Setup {
             conditions: OnceCell::new(),
             soonest_repetition: self.retries().backoff.init_backoff,
             heads: Flights::default(),
+            shards: Shuttles::default(),
             missing_places: self.missing_places.clone(),
         })
     }

@@ -139,6 +139,56 @@ impl<T: Clone> Drop for Pilot<'_, T> {
     }
 }
 
+/// Requests whose answers others may have even if they come after one was sent: readers for whom an answer is as good as one
+/// to a request of their own.
+#[derive(Debug)]
+pub struct Shuttles<T>(Mutex<HashMap<String, watch::Receiver<Option<T>>>>);
+
+/// The reader that sends a request. If it gives up, the others send theirs.
+pub struct Driver<'a, T> {
+    shuttles: &'a Shuttles<T>,
+    key: String,
+    answer: watch::Sender<Option<T>>,
+}
+
+impl<T> Default for Shuttles<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<T: Clone> Shuttles<T> {
+    /// Wait for the answer to a request that is under way; None if there is none, or if it was given up.
+    pub async fn ride(&self, key: &str) -> Option<T> {
+        let mut answer = locked(&self.0).get(key)?.clone();
+        answer.wait_for(Option::is_some).await.ok()?.clone()
+    }
+
+    /// Let others have the answer to a request that is sent now; None if another one is under way.
+    pub fn drive(&self, key: &str) -> Option<Driver<'_, T>> {
+        let mut keys = locked(&self.0);
+        if keys.contains_key(key) {
+            return None;
+        }
+        let (answer, receiver) = watch::channel(None);
+        keys.insert(key.to_owned(), receiver);
+        Some(Driver { shuttles: self, key: key.to_owned(), answer })
+    }
+}
+
+impl<T> Driver<'_, T> {
+    /// Hand the answer to the others.
+    pub fn arrive(self, answer: T) {
+        self.answer.send_replace(Some(answer));
+    }
+}
+
+impl<T> Drop for Driver<'_, T> {
+    fn drop(&mut self) {
+        locked(&self.shuttles.0).remove(&self.key);
+    }
+}
+
 /// Send a request; or if another reader is about to send the same request, wait for the answer to that one.
 ///
 /// # Errors
@@ -159,4 +209,31 @@ pub async fn shared<T: Clone>(
         Err(error) => Err(Reason::of(error)),
     });
     answer
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_request_under_way_is_joined_and_one_that_was_given_up_is_not() {
+        let shuttles: Shuttles<u8> = Shuttles::default();
+        assert_eq!(shuttles.ride("a").now_or_never(), Some(None));
+        let driver = shuttles.drive("a").unwrap();
+        assert!(shuttles.drive("a").is_none());
+        let mut rider = pin!(shuttles.ride("a"));
+        assert_eq!(rider.as_mut().now_or_never(), None);
+        driver.arrive(7);
+        assert_eq!(rider.now_or_never(), Some(Some(7)));
+        let driver = shuttles.drive("a").unwrap();
+        let mut rider = pin!(shuttles.ride("a"));
+        assert_eq!(rider.as_mut().now_or_never(), None);
+        drop(driver);
+        assert_eq!(rider.now_or_never(), Some(None));
+        assert!(shuttles.drive("a").is_some());
+    }
 }

@@ -5,6 +5,7 @@
 
 use std::mem::size_of;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::cache::Cache;
 use crate::chain::shard::Entry;
@@ -19,7 +20,14 @@ type Name = (usize, usize, String);
 const FRAME: usize = 512;
 
 /// Indexes of shards, with a limit of bytes.
-pub struct Indexes(Cache<Name, Kept>);
+pub struct Indexes {
+    cache: Cache<Name, Kept>,
+    /// The number of the pass over the data: what tells it from all others.
+    pass: AtomicU64,
+}
+
+/// The number of the last pass of any reader.
+static PASSES: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Clone)]
 struct Kept {
@@ -32,13 +40,30 @@ impl Indexes {
     /// Keep indexes of at most `limit` bytes.
     #[must_use]
     pub fn new(limit: usize) -> Self {
-        Self(Cache::new(limit))
+        Self { cache: Cache::new(limit), pass: AtomicU64::new(PASSES.fetch_add(1, Ordering::Relaxed)) }
+    }
+
+    /// Begin another pass over the data, which shares no request with those before: data may have changed in between.
+    pub fn begin(&self) {
+        self.pass.store(PASSES.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    /// What readers who want the same shard in the same pass agree on.
+    #[must_use]
+    pub fn name_of(&self, shard: &str) -> String {
+        format!("{} {shard}", self.pass.load(Ordering::Relaxed))
     }
 
     /// How many bytes they take.
     #[must_use]
     pub fn nbytes(&self) -> usize {
-        self.0.nbytes()
+        self.cache.nbytes()
+    }
+
+    /// How many bytes an index counts: `entries` is its number of chunks, `key` that of bytes of the key of its shard.
+    #[must_use]
+    pub fn nbytes_of(entries: usize, key: usize) -> usize {
+        FRAME.saturating_add(key).saturating_add(entries.saturating_mul(size_of::<Entry>()))
     }
 
     fn name(live: &Arc<Live>, codecs: &Arc<Codecs>, key: &str) -> Name {
@@ -48,7 +73,7 @@ impl Indexes {
     /// Return the index of a shard, if it is kept.
     #[must_use]
     pub fn get(&self, live: &Arc<Live>, codecs: &Arc<Codecs>, key: &str) -> Option<Arc<Index>> {
-        self.0.get(&Self::name(live, codecs, key), &[0; 5]).map(|kept| kept.index)
+        self.cache.get(&Self::name(live, codecs, key), &[0; 5]).map(|kept| kept.index)
     }
 
     /// Keep the index of a shard, if the server names its version.
@@ -56,8 +81,8 @@ impl Indexes {
         if !names_version(&index.meta) {
             return;
         }
-        let nbytes = FRAME + key.len() + index.entries.len() * size_of::<Entry>();
+        let nbytes = Self::nbytes_of(index.entries.len(), key.len());
         let kept = Kept { index: Arc::clone(index), _owners: (Arc::clone(live), Arc::clone(codecs)) };
-        self.0.put(Self::name(live, codecs, key), [0; 5], kept, nbytes);
+        self.cache.put(Self::name(live, codecs, key), [0; 5], kept, nbytes);
     }
 }

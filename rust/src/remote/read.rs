@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use bytes::Bytes;
+
 use crate::cache::{Cache, Chunks, Keep, LARGEST_SHARE, SMALLEST_SHARE};
 use crate::chain::Chain;
 use crate::chain::runs::Runs;
@@ -10,7 +12,7 @@ use crate::chain::shard::Bytes as Whole;
 use crate::chain::shard::{Need, Shard};
 use crate::error::{Error, Kind, Result};
 use crate::plan::Coords;
-use crate::remote::answers::{Chunk, Index, Parts, Stored, names_version};
+use crate::remote::answers::{Chunk, Index, Parts, Sharded, Stored, names_version};
 use crate::remote::failures::Reason;
 use crate::remote::fetch::{HEAD, LEAST_IN_PARTS, Place};
 use crate::remote::flights::{Pilot, Seat, shared};
@@ -192,6 +194,12 @@ impl Reading<'_> {
         if shard.inner.as_shard().is_some() {
             return Err(Error::refused("a shard within a shard"));
         }
+        let way = self.way();
+        if let Some(way) = &way
+            && let Some(answer) = self.place.live.shards.ride(way).await
+        {
+            return self.of_all(shard, answer);
+        }
         if let Some(index) = self.kept() {
             match self.parts(shard, &index, true).await {
                 Ok(true) => return Ok(()),
@@ -199,8 +207,8 @@ impl Reading<'_> {
                 Err(error) if error.kind == Kind::Refused => {}
                 Err(error) => return Err(error),
             }
-        } else if self.are_most() {
-            return self.all(shard).await;
+        } else if let Some(way) = way.filter(|_| self.are_most()) {
+            return self.all(shard, &way).await;
         }
         let Some(index) = self.index_of(shard).await? else { return self.fill_missing() };
         self.parts(shard, &index, false).await.map(|_| ())
@@ -220,28 +228,53 @@ impl Reading<'_> {
         }
     }
 
-    /// Whether readers who keep indexes need so much of the shard that it is fetched as a whole.
+    /// What readers agree on who keep indexes and want all of the shard.
+    fn way(&self) -> Option<String> {
+        let Target { job, .. } = self.targets.first()?;
+        Some(job.order.indexes.as_ref()?.name_of(&self.name))
+    }
+
+    /// Whether so much of the shard is needed that it is fetched as a whole.
     fn are_most(&self) -> bool {
         let layout = &self.chain.layout;
-        let is_kept = self.targets.iter().any(|target| target.job.order.indexes.is_some());
-        if !is_kept || layout.nbytes > LARGEST_WHOLE {
+        if layout.nbytes > LARGEST_WHOLE {
             return false;
         }
         let wanted = self.targets.iter().map(|target| target.piece.selection.len().saturating_mul(layout.item));
         wanted.fold(0, usize::saturating_add) >= layout.nbytes / LEAST_SHARE
     }
 
-    /// Fetch the whole shard.
-    async fn all(&self, shard: &Shard) -> Result<()> {
-        let Self { tools, targets, place, .. } = self;
-        let Some((data, meta)) = place.all().await? else { return self.fill_missing() };
-        let entries = tools.with_scratch(|scratch| shard.index_of(&Whole(&data), scratch))?;
-        self.keep(&Arc::new(Index { entries: entries.clone(), meta }));
+    /// Fetch the whole shard; or if another reader is fetching it, wait for that.
+    async fn all(&self, shard: &Shard, way: &str) -> Result<()> {
+        let shards = &self.place.live.shards;
+        loop {
+            if let Some(driver) = shards.drive(way) {
+                let answer = self.fetched(shard).await.map_err(|error| Reason::of(&error));
+                driver.arrive(answer.clone());
+                return self.of_all(shard, answer);
+            }
+            if let Some(answer) = shards.ride(way).await {
+                return self.of_all(shard, answer);
+            }
+        }
+    }
+
+    async fn fetched(&self, shard: &Shard) -> Result<Option<(Bytes, Arc<Index>)>> {
+        let Some((data, meta)) = self.place.all().await? else { return Ok(None) };
+        let entries = self.tools.with_scratch(|scratch| shard.index_of(&Whole(&data), scratch))?;
+        let index = Arc::new(Index { entries, meta });
+        self.keep(&index);
+        Ok(Some((data, index)))
+    }
+
+    /// Put what the targets need of a whole shard into place.
+    fn of_all(&self, shard: &Shard, answer: Sharded) -> Result<()> {
+        let Some((data, index)) = answer.map_err(Error::from)? else { return self.fill_missing() };
         let decoded = self.shared(shard)?;
         let keep = decoded.as_ref().map(kept_in);
-        tools.each(targets, |target, scratch| {
+        self.tools.each(self.targets, |target, scratch| {
             let (selection, memory) = (&target.piece.selection, &target.job.order.memory);
-            shard.read(&Whole(&data), &entries, selection, memory, scratch, keep.as_ref())
+            shard.read(&Whole(&data), &index.entries, selection, memory, scratch, keep.as_ref())
         })
     }
 

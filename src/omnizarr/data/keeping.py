@@ -50,6 +50,9 @@ MOST_TOGETHER: Final = 2**28
 """Bytes that a step reads for later ones."""
 _SOON: Final = 4
 """Steps for which what is read together may take the memory of what is used later than by them."""
+_PATIENCE_SHARE: Final = 3
+"""The part of the memory for which a step waits, if steps before it will leave it, to read all of a shard at once: the
+rest of the memory has chunks for the loop meanwhile."""
 
 
 _NOWHERE: Final = repeat(-1)
@@ -419,11 +422,13 @@ class Planner:
         if not any(shards):
             return
         nbytes = [[part.cell_nbytes for part in field.parts] for field in self._fields]
-        left, free = MOST_TOGETHER, self._limit - self._live
+        with self._guard:
+            left, free, leaving = MOST_TOGETHER, self._limit - self._live, self._leaving
+        patience = self._limit // _PATIENCE_SHARE
         seen: set[tuple[int, int]] = set()
         for later in self._ahead:
             is_soon = later.number <= step.number + _SOON
-            if not is_soon and free <= 0:
+            if not is_soon and (free <= 0 if patience <= 0 else free + leaving <= 0):
                 return
             for at, use in enumerate(later.uses):
                 if use is None:
@@ -437,7 +442,11 @@ class Planner:
                     free -= size
                     if shard not in wanted or left < size:
                         continue
-                    if free >= 0 or (is_soon and self._make_room_at_once(size, later.number)):
+                    is_room = free >= 0 or (is_soon and self._make_room_at_once(size, later.number))
+                    if not is_room and size <= patience and free + leaving >= 0:
+                        patience -= size
+                        is_room = self._make_room(size, later.number, step.number)
+                    if is_room:
                         left -= size
                         self.reads += 1
                         self._take(step, at, cell, size, later.number)

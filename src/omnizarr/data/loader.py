@@ -44,7 +44,9 @@ _BATCHES: Final = 4
 _INDEX_SHARE: Final = 16
 """The part of the memory for chunks that indexes of shards may take,"""
 _MOST_INDEXES: Final = 2**26
-"""at most so many bytes."""
+"""at most so many bytes,"""
+_ONE_INDEX_SHARE: Final = 4
+"""and the part of it that one index may take if that is more: without any, each read would ask for one."""
 _VERSION: Final = 1
 
 
@@ -266,8 +268,10 @@ class Loader:
                 remedy="give it more, or make batches or chunks smaller",
             )
         passing = max(largest, rest // _PASSING_SHARE)
-        nbytes = sum(part.index_nbytes for field in self._fields for part in field.parts)
-        indexes = min(nbytes, rest // _INDEX_SHARE, _MOST_INDEXES)
+        sizes = [part.index_nbytes for field in self._fields for part in field.parts]
+        largest_index = max(one for one, _ in sizes)
+        least = largest_index if largest_index <= rest // _ONE_INDEX_SHARE else 0
+        indexes = min(sum(every for _, every in sizes), max(least, rest // _INDEX_SHARE), _MOST_INDEXES)
         return prefetch, max(0, rest - passing - indexes), passing, indexes
 
     # -- properties ------------------------------------------------------------------
@@ -534,13 +538,19 @@ class Loader:
         self._is_resumed = False
         return self._load(*self._position)
 
+    def _begin_indexes(self) -> None:
+        """Make what keeps indexes of shards, or let it begin another loop: data may have changed."""
+        if self._indexes is not None:
+            self._indexes.begin()
+        elif self._index_nbytes:
+            self._indexes = engine.shard_indexes(self._index_nbytes)
+
     def _load(self, epoch: int, step: int) -> Iterator[dict[str, Any]]:
         convert = batches.converter(self._to)
         stats = self.stats
         before, waited_before = (stats.reads, stats.hits), stats.waited
         cached = _CacheCounts(stats, self._caches)
-        if self._indexes is None and self._index_nbytes:
-            self._indexes = engine.shard_indexes(self._index_nbytes)
+        self._begin_indexes()
         spare, self._spare = self._spare or batches.Spare(self._limit), None  # a loop beside this one has its own
         run = _Run(
             _Terms(

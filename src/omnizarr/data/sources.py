@@ -35,10 +35,8 @@ MOST: Final = 2**62
 """Samples or cells that can be numbered."""
 _MOST_LISTED: Final = 2**24
 """Places that are listed one by one."""
-_INDEX_NBYTES: Final = 1024
-"""Bytes of the index of a shard in memory,"""
-_ENTRY_NBYTES: Final = 32
-"""and of its entry for each cell, about."""
+_COORD_NBYTES: Final = 21
+"""Bytes of a coordinate in the key of a shard, at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,6 +256,9 @@ class Part:
         self.lengths = tuple(min(chunks[axis], self.shape[axis]) or 1 for axis in self.axes)
         """Length of a cell along each of `axes`."""
         self.shard_lengths = None if shards is None else tuple(shards[axis] for axis in self.axes)
+        pairs = [] if shards is None else list(zip(self.shape, shards, chunks, strict=True))
+        self._shards = math.prod(-(-n // max(1, shard)) for n, shard, _ in pairs)
+        self._entries = math.prod(-(-shard // max(1, chunk)) for _, shard, chunk in pairs)
         self.grid = tuple(-(-self.shape[axis] // n) for axis, n in zip(self.axes, self.lengths, strict=True))
         """Number of cells along each of `axes`."""
         self.cells: int = math.prod(self.grid)
@@ -351,13 +352,13 @@ class Part:
         return isinstance(self.array, Array) and self.array.store.features.concurrency > 1
 
     @property
-    def index_nbytes(self) -> int:
-        """Bytes that the indexes of all shards take in memory, about."""
-        if self.shard_lengths is None:
-            return 0
-        counts = [-(-self.shape[axis] // n) for axis, n in zip(self.axes, self.shard_lengths, strict=True)]
-        shards: int = math.prod(counts)
-        return shards * _INDEX_NBYTES + self.cells * _ENTRY_NBYTES
+    def index_nbytes(self) -> tuple[int, int]:
+        """Bytes that the index of a shard takes in memory, and those of all shards; 0 if none is fetched by itself."""
+        if not self.is_far:
+            return 0, 0
+        key = len(str(self.array.store)) + len(self.array.path) + _COORD_NBYTES * (1 + len(self.shape))
+        one = engine.shard_index_nbytes(self._entries, key)
+        return one, one * self._shards
 
     @cached_property
     def is_dense(self) -> bool:

@@ -31,6 +31,7 @@ from omnizarr.engine.native import (
     read_many,
     read_together,
     read_within,
+    shard_index_nbytes,
     shard_indexes,
     shared_chunks,
 )
@@ -56,6 +57,7 @@ __all__ = [
     "read_together",
     "read_within",
     "reader",
+    "shard_index_nbytes",
     "shard_indexes",
     "shared_chunks",
     "write",

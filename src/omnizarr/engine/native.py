@@ -380,6 +380,12 @@ def shard_indexes(limit: int) -> Any:
     return None if kind is None else kind(limit)
 
 
+def shard_index_nbytes(entries: int, key: int) -> int:
+    """Return the bytes of an index of a shard: `entries` is its number of chunks, `key` that of bytes of its key."""
+    kind = getattr(engines.module(), "ShardIndexes", None)
+    return 0 if kind is None else kind.nbytes_of(entries, key)
+
+
 def read_many(
     jobs: Sequence[tuple[Binding, Plan, AnyArray]], concurrency: int | None = None, indexes: Any = None
 ) -> None:
