@@ -1,9 +1,10 @@
-"""Measurements of loaders: shuffled batches of 64 rows or windows, from a disk and over HTTP, beside others.
+"""Measurements of loaders: shuffled batches of 64 rows or windows, from a disk, over HTTP and S3, beside others.
 
 ``python -m benchmarks.loaders [--quick] [--only WORD ...] [--peers NAME ...] [--python PATH] [--json FILE] [--docs]``.
 Each figure is that of a process of its own, which opens the array and loads some samples in random order, after a
 small array has been loaded. Libraries take turns. The consumer adds up all numbers of each batch, and the sums are
-compared with what was stored. Over HTTP, the server waits 20 ms before it answers a request (`benchmarks.delayed`).
+compared with what was stored. Over HTTP and S3, the server waits 20 ms before it answers a request
+(`benchmarks.delayed`).
 
 "TensorStore" is what one writes by hand: two batches of futures in flight, each read as one `tensorstore.Batch`, with a
 cache as large as the memory of the loader. "DataLoader" is torch's with two forked workers over zarr-python. "in order"
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import sys
 import tempfile
@@ -37,8 +39,9 @@ BATCH: Final = 64
 MEMORY: Final = 256_000_000
 WORKERS: Final = 2
 MARKS: Final = "<!-- loaders: begin -->", "<!-- loaders: end -->"
-Place = Literal["disk", "HTTP"]
-PLACES: Final[tuple[Place, ...]] = ("disk", "HTTP")
+Place = Literal["disk", "HTTP", "S3"]
+PLACES: Final[tuple[Place, ...]] = ("disk", "HTTP", "S3")
+WITHOUT_S3: Final[tuple[Place, ...]] = ("disk", "HTTP")
 Kind = Literal["rows", "windows"]
 
 
@@ -121,6 +124,26 @@ class Samples:
 
 
 Found = tuple[int, int, dict[str, int]]
+S3_OPTIONS: Final = "BENCHMARK_S3_OPTIONS"
+"""The environment variable with what reaches a bucket, as JSON."""
+
+
+def opened(place: str) -> Any:
+    """Return an array of omnizarr."""
+    options = json.loads(os.environ[S3_OPTIONS]) if place.startswith("s3:") else None
+    return import_module("omnizarr").open_array(place, mode="r", storage_options=options)
+
+
+def kvstore_of(place: str) -> Any:
+    """Return where TensorStore finds an array; it has the keys from the environment."""
+    if not place.startswith("s3:"):
+        return place if place.startswith("http") else f"file://{place}/"
+    options = json.loads(os.environ[S3_OPTIONS])
+    os.environ["AWS_ACCESS_KEY_ID"] = options["access_key_id"]
+    os.environ["AWS_SECRET_ACCESS_KEY"] = options["secret_access_key"]
+    bucket, _, path = place.removeprefix("s3://").partition("/")
+    where = {"bucket": bucket, "path": path, "endpoint": options["endpoint"], "aws_region": options["region"]}
+    return {"driver": "s3", **where}
 
 
 def total(batch: Any) -> int:
@@ -130,7 +153,7 @@ def total(batch: Any) -> int:
 
 def _omnizarr(place: str, kind: Kind, size: Size) -> Found:
     omnizarr = import_module("omnizarr")
-    array = omnizarr.open_array(place, mode="r")
+    array = opened(place)
     source = array if kind == "rows" else omnizarr.data.windows(array, 64, at=places_of(size))
     loader = omnizarr.data.Loader({"x": source}, BATCH, shuffle="full", seed=1, memory=MEMORY)
     found = sum(total(batch["x"]) for batch in loader)
@@ -138,7 +161,7 @@ def _omnizarr(place: str, kind: Kind, size: Size) -> Found:
 
 
 def _in_order(place: str, kind: Kind, size: Size) -> Found:
-    array = import_module("omnizarr").open_array(place, mode="r")
+    array = opened(place)
     step = array.shards[0] if array.shards else 8 * array.chunks[0]
     found = sum(total(array[at : at + step]) for at in range(0, len(array), step))
     return len(array) if kind == "rows" else size.windows, found, {}
@@ -146,9 +169,8 @@ def _in_order(place: str, kind: Kind, size: Size) -> Found:
 
 def _tensorstore(place: str, kind: Kind, size: Size) -> Found:
     ts = import_module("tensorstore")
-    kvstore = place if place.startswith("http") else f"file://{place}/"
     pool = {"cache_pool": {"total_bytes_limit": MEMORY}}
-    array = ts.open({"driver": "zarr3", "kvstore": kvstore}, context=ts.Context(pool), read=True).result()
+    array = ts.open({"driver": "zarr3", "kvstore": kvstore_of(place)}, context=ts.Context(pool), read=True).result()
     samples = Samples(array, kind, size)
 
     def begin(indexes: list[int]) -> list[Any]:
@@ -243,7 +265,7 @@ PEERS: Final = {
     "omnizarr": Peer("omnizarr", _omnizarr, "omnizarr"),
     "in-order": Peer("in order", _in_order, "omnizarr"),
     "tensorstore": Peer("TensorStore", _tensorstore, "tensorstore"),
-    "zarr": Peer("DataLoader, zarr-python", _dataloader(None), "zarr", is_slow=True),
+    "zarr": Peer("DataLoader, zarr-python", _dataloader(None), "zarr", WITHOUT_S3, is_slow=True),
     "zarrs": Peer("DataLoader, zarrs", _dataloader("zarrs.ZarrsCodecPipeline"), "zarrs", ("disk",), is_slow=True),
     "xbatcher": Peer("xbatcher", _xbatcher, "xbatcher", ("disk",), ("rows",), is_slow=True),
     "h5py": Peer("h5py", _h5py, "h5py", ("disk",)),
@@ -261,6 +283,7 @@ def work(request: dict[str, Any]) -> dict[str, Any]:
         peer.load(request["trial"], kind, TRIAL)
         if peer.is_slow:
             import_module("zarr")  # which only the workers have imported
+        np.ones(MEMORY, np.uint8)  # a virtual machine gets memory slowly when it is first touched
         before = _resident("VmRSS")
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # forget the most that it had
         spent, began = fresh.processor_seconds(), time.perf_counter()
@@ -325,6 +348,15 @@ class Row:
         return "; ".join(words)
 
 
+def place_of(place: Place, servers: delayed.Servers, name: str) -> str:
+    """Return the path or URL of an array."""
+    if place == "disk":
+        return str(servers.files / name)
+    if place == "HTTP" or servers.bucket is None:
+        return f"{servers.url}/{name}/"
+    return f"s3://{servers.bucket.name}/{name}/"
+
+
 def measure(row: Row, size: Size, servers: delayed.Servers, python: str, peers: list[str]) -> None:
     """Measure one array in one place with all libraries, in turn."""
     kind = DATA[row.data].kind
@@ -338,16 +370,14 @@ def measure(row: Row, size: Size, servers: delayed.Servers, python: str, peers: 
             asked = servers.requests()
             request = {
                 "peer": peer, "kind": kind, "size": vars(size), "values": str(servers.files / f"{kind}.npy"),
-                **{
-                    what: str(servers.files / name) if row.place == "disk" else f"{servers.url}/{name}/"
-                    for what, name in (("place", row.data), ("trial", f"trial-{row.data}"))
-                },
+                "place": place_of(row.place, servers, row.data),
+                "trial": place_of(row.place, servers, f"trial-{row.data}"),
             }  # fmt: skip
             found = fresh.ask("benchmarks.loaders", request, PATIENCE, python)
             if "reason" in found:
                 row.reasons[peer] = found["reason"]
                 continue
-            if row.place == "HTTP" and asked is not None:
+            if row.place != "disk" and asked is not None:
                 found["requests"] = servers.requests() - asked
             row.found.setdefault(peer, []).append(found)
 
@@ -391,7 +421,7 @@ def markdown(rows: list[Row], about: dict[str, str], size: Size) -> str:
         names = [name for name in PEERS if any(name in row.found for row in some)]
         if not names:
             continue
-        where = "On a disk" if place == "disk" else f"Over HTTP, {SECONDS * 1e3:g} ms for each request"
+        where = "On a disk" if place == "disk" else f"Over {place}, {SECONDS * 1e3:g} ms for each request"
         lines += ["", f"{where}:", "", f"|  | {' | '.join(PEERS[name].label for name in names)} | target |"]
         lines += [f"|---|{'--:|' * len(names)}---|"]
         for row in some:
@@ -465,6 +495,12 @@ def main() -> None:
     ):
         about = running.about(Path(folder))
         make(servers.files, size)
+        if servers.bucket is None:
+            rows = [row for row in rows if row.place != "S3"]
+        else:
+            os.environ[S3_OPTIONS] = json.dumps(servers.bucket.options)
+            if any(row.place == "S3" for row in rows):
+                servers.bucket.upload(servers.files)
         for row in rows:
             measure(row, size, servers, options.python, options.peers)
             terminal(row)

@@ -30,7 +30,8 @@ OPTIONS: dict[str, object] = {}
 
 def loader_of(path: str, **options: object) -> Loader:
     array = omnizarr.open_array(path, mode="r", storage_options=OPTIONS or None)
-    given = {"batch": 8, "shuffle": "full", "memory": 40_000, "prefetch": 3, **options}
+    memory = random.choice([40_000, 8_000])  # for all of the array, or a part of it
+    given = {"batch": 8, "shuffle": "full", "memory": memory, "prefetch": 3, **options}
     return Loader({"x": array, "i": np.arange(COUNT)}, **given)
 
 
