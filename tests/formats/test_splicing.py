@@ -110,3 +110,20 @@ def test_one_of_many_members_is_changed_without_parsing_the_others(monkeypatch: 
 
 def _stop(text: str, at: int) -> int:
     return int(json.JSONDecoder().raw_decode(text, at)[1])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            '{"a": {"size": 1}, "b": {"size": 2, "c": {"size": 3}}}',
+            '{"a": {"size": 1}, "b": {"size": 7, "c": {"size": 3}}}',
+        ),
+        ('{"types": {"b": "x"}, "b": {"size":  2}}', '{"types": {"b": "x"}, "b": {"size":  7}}'),
+        ('{"a": "\\"size\\": 1", "b": {"size": 2}, "size": 0}', '{"a": "\\"size\\": 1", "b": {"size": 7}, "size": 0}'),
+    ],
+)
+def test_a_member_is_found_beside_others_of_its_name(text: str, expected: str) -> None:
+    old = json.loads(text)
+    new = {**old, "b": {**old["b"], "size": 7}}
+    assert spliced(Revision(text, write), old, new) == expected

@@ -22,6 +22,9 @@ from omnizarr.model import JSON
 _MANY: Final = 16
 """Maximum number of members to search for by name; for more, parsing everything costs less."""
 
+_SHORT: Final = 16_384
+"""Texts up to this length are parsed to find a member of a name that occurs several times."""
+
 # Text between the quotes of two strings begins with one of these, which no searched name does.
 _starts_with_structure = re.compile(r"[ \t\r\n,:\]}]").match
 _spells_otherwise = re.compile(r"\\(?:/|u00[2-7])").search
@@ -207,8 +210,8 @@ def _find(text: str, start: int, name: str) -> Place:
     """Return the position of a member of the object at `start`, without its end.
 
     A string with this name before a colon, which is the only one from `start` on, must be that member, because
-    the object has such a member. Raises _Impossible if there are others, or if its name may be spelled with
-    escapes.
+    the object has such a member. If there are others, the members are looked through. Raises _Impossible if these are
+    large or several have the name, or if the name may be spelled with escapes.
     """
     quoted = encode_basestring(name)
     if not name or "\\" in quoted or _starts_with_structure(name):
@@ -223,10 +226,20 @@ def _find(text: str, start: int, name: str) -> Place:
             colon = skip(text, at + len(quoted))
             if text[colon] == ":":
                 if found is not None:
-                    raise _Impossible
+                    return _among_members(text, start, name)
                 value = skip(text, colon + 1)
                 found = Place(name, at, value, value)
         at = text.find(quoted, at + 1)
     if found is None:
         raise _Impossible
     return found
+
+
+def _among_members(text: str, start: int, name: str) -> Place:
+    """Return the position of a member of the object at `start`, of which objects within it have one, too."""
+    if len(text) > _SHORT:
+        raise _Impossible
+    found = [place for place in places_in(text, start) if place.name == name]
+    if len(found) != 1:
+        raise _Impossible
+    return found[0]

@@ -321,6 +321,8 @@ def _with_types_of(
     if not (is_object(new) and is_object(old)):
         return new
     written, kept = types_in(new), types_in(old)
+    if written == kept and _is_same(mark, before, after):
+        return old
     same = {name for name in kept.keys() & after.keys() if _is_same(name, before, after)}
     if _is_same(mark, before, after) and all(kept[name] == written.get(name) for name in kept.keys() - same):
         return old
