@@ -1,5 +1,6 @@
 import itertools
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -219,3 +220,26 @@ def test_long_list_may_hold_lengths_that_no_64_bits_hold():
     row = [*LONG, 2**70]
     (axis,) = grids.bind(rectilinear(row), (2**65,)).axes
     assert axis.chunk(axis.count - 1) == (sum(written_out(LONG)), 2**70)
+
+
+@pytest.mark.parametrize(
+    ("named", "before", "shape"),
+    [
+        (grids.regular((2, 3)), (4, 3), (9, 3)),
+        (grids.regular((0, 3)), (0, 3), (9, 3)),
+        (Named("rectilinear", {"kind": "inline", "chunk_shapes": [[1, 3], 3]}), (4, 3), (9, 3)),
+        (grids.regular((2,)), (4, 3), (9, 3)),
+        (grids.regular((2, -3)), (4, 3), (9, 3)),
+        (Named("regular", {"chunk_shape": 2}), (4,), (9,)),
+        (Named("regular", {}), (4,), (9,)),
+        (Named("regular", {"chunk_shape": [2], "more": 1}), (4,), (9,)),
+    ],
+)
+def test_a_grid_is_resized_without_being_bound(named, before, shape):
+    try:
+        expected = grids.bind(named, before).resized(shape)
+    except MetadataError as error:
+        with pytest.raises(type(error), match=re.escape(error.message)):
+            grids.resized(named, before, shape)
+    else:
+        assert grids.resized(named, before, shape) == expected

@@ -253,6 +253,20 @@ def bind(named: Named, shape: Sequence[int]) -> Grid:
     return binder(named, tuple(shape))
 
 
+def resized(named: Named, before: Sequence[int], shape: Shape) -> Named:
+    """Return what `Grid.resized` of the grid for an array of the shape `before` does, in less time for regular ones.
+
+    >>> resized(regular((10, 20)), (3, 5), (33, 5))
+    Named(name='regular', configuration={'chunk_shape': [10, 20]}, must_understand=True)
+    """
+    if named.name == "regular":
+        sizes: Any = named.configuration.get("chunk_shape")
+        is_plain = type(sizes) is list and len(sizes) == len(shape) and len(named.configuration) == 1
+        if is_plain and all([type(size) is int and size > 0 for size in sizes]):  # noqa: C419 - twice as fast
+            return named
+    return bind(named, before).resized(shape)
+
+
 def _bind_regular(named: Named, shape: Shape) -> Grid:
     (sizes,) = _members(named, ("chunk_shape",), _REGULAR)
     sizes = _one_per_dimension(sizes, shape, "chunk_shape", _REGULAR)

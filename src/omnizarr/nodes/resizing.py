@@ -365,8 +365,7 @@ def with_shape(metadata: ArrayMetadata, shape: Shape) -> ArrayMetadata:
     """Return the metadata of the array with another shape. Chunks do not move."""
     if shape == metadata.shape:
         return metadata
-    grid = grids.bind(metadata.chunk_grid, metadata.shape)
-    return replace(metadata, shape=shape, chunk_grid=grid.resized(shape))
+    return replace(metadata, shape=shape, chunk_grid=grids.resized(metadata.chunk_grid, metadata.shape, shape))
 
 
 def grid_of(metadata: ArrayMetadata, shape: Shape) -> grids.Grid:
@@ -497,8 +496,8 @@ def _drop_partly_covered(binding: Binding, before: Shape) -> None:
     )
     # Chunks that the old edge cuts hold data.
     partly = tuple(map(max, whole, _counts(grid, before)))
-    if partly != grid.grid_shape:
-        verbs.delete_many(binding.store, map(binding.key_of, _stored_outside(binding, grid.grid_shape, partly)))
+    if partly != grid.grid_shape and (left := _stored_outside(binding, grid.grid_shape, partly)):
+        verbs.delete_many(binding.store, map(binding.key_of, left))
 
 
 def _clear_outside(binding: Binding, shape: Shape) -> None:
@@ -579,6 +578,8 @@ def _stored_outside(binding: Binding, totals: Shape, kept: Shape) -> list[Coords
     count = math.prod(totals) - math.prod(kept)
     if not count:
         return []
+    if count <= _FEW and binding.store.features.concurrency == 1:
+        return [coords for coords in _outside(totals, kept) if binding.store.exists(binding.key_of(coords))]
     prefixes = _prefixes(binding, totals, kept, count)
     if not prefixes:
         look, workers = partial(_if_stored, binding), binding.store.features.concurrency
