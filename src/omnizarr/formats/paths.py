@@ -31,6 +31,29 @@ def prefix(path: str) -> str:
     return f"{path}/" if path else ""
 
 
+def paths_above(path: str) -> Iterator[str]:
+    """Yield the paths of the groups above a node, starting with that of the root; none of the root.
+
+    >>> list(paths_above("a/b/c")), list(paths_above(""))
+    (['', 'a', 'a/b'], [])
+    """
+    if path:
+        yield ""
+        yield from (path[:end] for end, letter in enumerate(path) if letter == "/")
+
+
+def upwards(path: str) -> Iterator[str]:
+    """Yield a path and those of the groups above it, ending with that of the root.
+
+    >>> list(upwards("a/b/c")), list(upwards(""))
+    (['a/b/c', 'a/b', 'a', ''], [''])
+    """
+    yield path
+    while path:
+        path = path.rpartition("/")[0]
+        yield path
+
+
 class Above:
     """Finds which of many paths are above a key.
 

@@ -17,6 +17,7 @@ from omnizarr.errors import NodeNameError
 from omnizarr.formats import DIALECTS, dialect_named, dialects_for
 from omnizarr.formats.contract import Dialect
 from omnizarr.formats.keyspaces import Split
+from omnizarr.formats.paths import paths_above
 from omnizarr.model import Metadata
 from omnizarr.stores import Store
 
@@ -73,9 +74,7 @@ class StorePath:
 
     def ancestors(self) -> Iterator[StorePath]:
         """Yield the places above this one, starting with the root."""
-        parts = self.path.split("/") if self.path else []
-        for depth in range(len(parts)):
-            yield self.at("/".join(parts[:depth]))
+        yield from map(self.at, paths_above(self.path))
 
     def lies_in(self, other: StorePath) -> bool:
         """Return whether this place is another one or below it. Two stores for the same data count as one."""
@@ -104,16 +103,6 @@ class _Draft:
     """A `StorePath` while it is made."""
 
     __slots__ = tuple(member.name for member in fields(StorePath))
-
-
-def paths_above(path: str) -> Iterator[str]:
-    """Yield the paths of the groups above a node that is not the root, starting with that of the root.
-
-    >>> list(paths_above("a/b/c"))
-    ['', 'a', 'a/b']
-    """
-    yield ""
-    yield from (path[:end] for end, letter in enumerate(path) if letter == "/")
 
 
 def normalize(path: str | None) -> str:

@@ -15,10 +15,11 @@ from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from omnizarr.errors import StoreError
 from omnizarr.formats.contract import Dialect
+from omnizarr.formats.paths import paths_above
 from omnizarr.model import ArrayMetadata, GroupMetadata
 from omnizarr.nodes import detection
 from omnizarr.nodes.hierarchy import Above
-from omnizarr.nodes.location import StorePath, normalize, paths_above
+from omnizarr.nodes.location import StorePath, normalize
 from omnizarr.nodes.renewing import together
 from omnizarr.stores import pool
 

@@ -29,6 +29,7 @@ from omnizarr.errors import OmnizarrError, StoreAccessError, StoreError
 from omnizarr.formats import documents
 from omnizarr.formats.consolidated import Slices
 from omnizarr.formats.contract import Dialect
+from omnizarr.formats.paths import upwards
 from omnizarr.formats.spelling import in_order_of
 from omnizarr.nodes import consolidated, stored
 from omnizarr.nodes.consolidated import Held, Nodes
@@ -372,9 +373,7 @@ def _copy_of(place: StorePath, dialect: Dialect, skip: int) -> dict[str, Documen
 
 def _is_in(path: str, tops: Container[str]) -> bool:
     """Return whether a path is one of several, or below one of them."""
-    while path and path not in tops:
-        path = path.rpartition("/")[0]
-    return path in tops
+    return any(each in tops for each in upwards(path))
 
 
 def _renewed_text(root: StorePath, held: Held, delta: _Delta) -> bytes | None:

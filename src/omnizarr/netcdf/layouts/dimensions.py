@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from omnizarr.formats.conventions.nczarr_metadata import SPEC
+from omnizarr.formats.paths import upwards
 from omnizarr.model import Note
 from omnizarr.netcdf.header import DimensionHeader
 
@@ -153,7 +154,7 @@ class Scopes:
     ) -> str:
         if not name or "/" in name:
             return self._anonymous(length)
-        for path in _upwards(claim.group):
+        for path in upwards(claim.group):
             dimension = self.groups.get(path, {}).get(name)
             if dimension is not None and (dimension.unlimited or dimension.size == length):
                 return f"{path}/{name}"
@@ -174,13 +175,6 @@ class Scopes:
             name += "_"
         dimensions.setdefault(name, DimensionHeader(name, length))
         return f"/{name}"
-
-
-def _upwards(group: str) -> Iterator[str]:
-    while group:
-        yield group
-        group = group.rpartition("/")[0]
-    yield ""
 
 
 def _agreed(claims: Sequence[Claim]) -> frozenset[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from omnizarr.errors import MetadataError, ReadOnlyError, Wording
+from omnizarr.formats.paths import paths_above
 from omnizarr.model import Named, keys
 from omnizarr.nodes import creating, detection
 from omnizarr.nodes.array import Array
@@ -193,9 +194,7 @@ class LazyStore(ReadOnlyStore):
 
     def _find(self, key: str) -> tuple[ShownChunks, tuple[int, ...]] | None:
         """Return the chunks of an array, and the coordinates of the one with a key; None if there is no such chunk."""
-        parts = key.split("/")
-        for end in range(len(parts)):
-            path = "/".join(parts[:end])
+        for path in paths_above(key):
             if path in self._arrays:
                 shown = self._shown_at(path)
                 coords = _KEYS.decode(key[len(path) + 1 :] if path else key, len(shown.grid.axes))

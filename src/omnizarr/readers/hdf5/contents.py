@@ -10,12 +10,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from omnizarr.errors import MetadataError, OmnizarrError
+from omnizarr.formats.paths import upwards
 from omnizarr.model import JSON, dimensions
 from omnizarr.readers.hdf5 import arrays, datasets, elements, groups, jsonform, naming
 from omnizarr.readers.hdf5.arrays import Shown
@@ -420,12 +422,8 @@ class Contents:
                     return None
                 else:
                     return path if path != key and datasets.is_dataset(header) else None
-        path = key
-        while path:
-            path = path.rpartition("/")[0]
-            if path in self._view.manifests or path in self._view.made:
-                return path
-        return None
+        above = islice(upwards(key), 1, None)
+        return next((path for path in above if path in self._view.manifests or path in self._view.made), None)
 
     def name_of(self, address: int) -> str:
         """Return the path of an object, with a slash; "" if it has none."""

@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from omnizarr.errors import NotRepresentableError, OmnizarrError, StoreError
 from omnizarr.formats.documents import parse
+from omnizarr.formats.paths import upwards
 from omnizarr.model import ArrayMetadata
 from omnizarr.readers.n5 import blocks, documents, pyramids
 from omnizarr.readers.n5.documents import ATTRIBUTES, DOCUMENT, Dataset
@@ -391,7 +392,7 @@ class N5Store(OverStore):
                 yield f"{path}/{DOCUMENT}" if path else DOCUMENT, 0
 
     def _is_block_folder(self, folder: str, known: Mapping[str, Dataset | None]) -> bool:
-        return False if not folder else any(known.get(above) is not None for above in _paths_above(folder))
+        return False if not folder else any(known.get(above) is not None for above in upwards(folder))
 
     def _nearest(
         self, folder: str, top: str, known: dict[str, Dataset | None], groups: set[str]
@@ -568,16 +569,6 @@ def documents_of_group() -> bytes:
 
 def _rendered(attributes: Mapping[str, Any]) -> bytes:
     return json.dumps(attributes, indent=2, ensure_ascii=False).encode(errors="surrogatepass")
-
-
-def _paths_above(path: str) -> Iterator[str]:
-    """Yield the paths of all directories above and of this one: "", "a", "a/b"."""
-    yield ""
-    at = path.find("/")
-    while at >= 0:
-        yield path[:at]
-        at = path.find("/", at + 1)
-    yield path
 
 
 # -- opening -----------------------------------------------------------------------------------

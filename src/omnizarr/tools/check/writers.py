@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from omnizarr.errors import StoreError
+from omnizarr.formats.paths import upwards
 from omnizarr.nodes.location import StorePath
 from omnizarr.tools.check.inventory import Inventory, Node
 from omnizarr.tools.check.report import Findings
@@ -68,9 +69,8 @@ def check_netcdf(findings: Findings, inventory: Inventory, where: StorePath) -> 
 
 def _version(inventory: Inventory, path: str) -> str | None:
     """Return which of the versions of netCDF-C concerned wrote the hierarchy that a node is in; None if none did."""
-    parts = path.split("/") if path else []
-    for depth in range(len(parts), -1, -1):
-        for node in inventory.nodes.get("/".join(parts[:depth]), ()):
+    for above in upwards(path):
+        for node in inventory.nodes.get(above, ()):
             attributes = node.values.get(".zattrs")
             mark = attributes.get(_MARK) if isinstance(attributes, Mapping) else None
             found = _VERSIONS.search(mark) if isinstance(mark, str) else None

@@ -33,11 +33,12 @@ from omnizarr.errors import (
 )
 from omnizarr.formats import DIALECTS, dialect_named, dialects_for
 from omnizarr.formats.contract import Dialect
+from omnizarr.formats.paths import paths_above
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata, Note
 from omnizarr.nodes import consolidated, detection, erasing, hierarchy, naming, outside, wording
 from omnizarr.nodes.copying import Copier
 from omnizarr.nodes.detection import Found
-from omnizarr.nodes.location import StorePath, dialect_of, dialects_at, paths_above
+from omnizarr.nodes.location import StorePath, dialect_of, dialects_at
 from omnizarr.stores import LocalStore, pool, threads, verbs
 from omnizarr.stores.resolve import refuse_other_format
 from omnizarr.support.progress import Tracker

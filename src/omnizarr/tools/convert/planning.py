@@ -27,6 +27,7 @@ from omnizarr.formats import conventions
 from omnizarr.formats.contract import Dialect
 from omnizarr.formats.conventions import Nodes, georeferencing
 from omnizarr.formats.keyspaces import Split
+from omnizarr.formats.paths import paths_above
 from omnizarr.formats.spelling import same
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, grids
 from omnizarr.model import keys as chunk_keys
@@ -312,8 +313,7 @@ def _without_empty_groups(steps: Sequence[Step], dialect: Dialect) -> Iterator[S
     """Say of groups in which no array will be that they are lost to a format without groups."""
     above = {""} if any(step.is_array for step in steps) else set()
     for step in steps:
-        names = step.path.split("/") if step.is_array else []
-        above.update("/".join(names[:end]) for end in range(1, len(names)))
+        above.update(paths_above(step.path) if step.is_array else ())
     for step in steps:
         if step.target is None and step.remarks and not dialect.has_groups and step.path not in above:
             why = "the format has no groups, and no array is in it that would need a directory"

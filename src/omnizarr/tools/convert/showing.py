@@ -17,6 +17,7 @@ from omnizarr.errors import Function, NotRepresentableError, OmnizarrError, Reme
 from omnizarr.formats import dialect_named, documents
 from omnizarr.formats.contract import Dialect
 from omnizarr.formats.conventions import Nodes
+from omnizarr.formats.paths import upwards
 from omnizarr.model import UNDEFINED, ArrayMetadata, GroupMetadata, Loss, Metadata
 from omnizarr.model.grids import Coords
 from omnizarr.nodes import bindings, detection
@@ -321,13 +322,11 @@ class ShownHierarchy:
 
     def known_array(self, path: str) -> tuple[str, ShownArray] | None:
         """Return the nearest array at a path or above that has been looked at not long ago, with its path."""
-        while True:
-            shown = self._known.get(path)
+        for at in upwards(path):
+            shown = self._known.get(at)
             if shown is not None and shown.array is not None and time.monotonic() - shown.began < _REMEMBERED:
-                return path, shown.array
-            if not path:
-                return None
-            path = path.rpartition("/")[0]
+                return at, shown.array
+        return None
 
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_known": {}, "_crowded": {}, "_kept": EncodedChunks()}

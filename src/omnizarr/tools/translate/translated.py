@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 from omnizarr.api.opening import locate
 from omnizarr.errors import NotRepresentableError, OmnizarrError, ReadOnlyError, Wording
 from omnizarr.formats import dialects_for
+from omnizarr.formats.paths import upwards
 from omnizarr.model import ArrayMetadata, GroupMetadata, Loss
 from omnizarr.model.grids import Coords
 from omnizarr.nodes import detection
@@ -177,7 +178,7 @@ class TranslatedStore(ReadOnlyStore):
             return _Document(path, name)
         if (known := self._shown.known_array(path)) is not None:  # the place for which the key was made
             return self._chunk(*known, key)
-        for at in reversed(list(_above(path))):
+        for at in reversed(list(upwards(path))):
             shown = self._shown.look(at)
             if shown is None:
                 return None
@@ -392,7 +393,7 @@ class TranslatedStore(ReadOnlyStore):
     def _at(self, prefix: str) -> Iterator[Shown]:
         """Yield the nodes that may have keys under a prefix."""
         path = prefix.removesuffix("/")
-        for at in reversed(list(_above(path))):
+        for at in reversed(list(upwards(path))):
             shown = self._shown.look(at, again=at == path)
             if shown is None:
                 return
@@ -481,14 +482,6 @@ class _Chunk(NamedTuple):
 
     array: ShownArray
     coords: Coords
-
-
-def _above(path: str) -> Iterator[str]:
-    """Yield a path, and all paths above it up to the root."""
-    while path:
-        yield path
-        path = path.rpartition("/")[0]
-    yield ""
 
 
 def _stamp(key: str, stamp: Hashable | None) -> Hashable | None:

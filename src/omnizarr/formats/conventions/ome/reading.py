@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from omnizarr.formats.conventions.contract import Nodes
 from omnizarr.formats.conventions.ome import systems
+from omnizarr.formats.paths import upwards
 from omnizarr.formats.reader import is_list, is_object
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata
 
@@ -131,9 +132,7 @@ def level(path: str, nodes: Nodes, *, most_above: int | None = None) -> Level | 
 
     `most_above` is how many groups above it are asked, by default all.
     """
-    parts = path.split("/") if path else []
-    for end in list(reversed(range(len(parts))))[:most_above]:
-        group = "/".join(parts[:end])
+    for group in [*upwards(path)][1:][:most_above]:
         for image in images(group, nodes):
             for number, dataset in enumerate(datasets(image)):
                 if resolve(group, dataset["path"]) == path:

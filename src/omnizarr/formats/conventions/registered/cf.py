@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 from omnizarr.formats.conventions.contract import Convention, Fault, Nodes
 from omnizarr.formats.conventions.registered.records import Checking, Known, listed, unchanged
+from omnizarr.formats.paths import upwards
 
 CONVENTIONS: Final = "Conventions"
 GRID_MAPPING: Final = "grid_mapping"
@@ -66,10 +68,7 @@ def _faults(path: str, nodes: Nodes) -> Iterator[Fault]:
 
 def places_of(path: str, name: str) -> Iterator[str]:
     """Yield where an array that the node at a path names can be: beside it, then in the groups above."""
-    group = path
-    while group:
-        group = group.rpartition("/")[0]
-        yield f"{group}/{name}" if group else name
+    yield from (f"{group}/{name}" if group else name for group in islice(upwards(path), 1, None))
 
 
 CONVENTION: Final = Convention(

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from omnizarr.formats.conventions.contract import Convention, Fault, Nodes
 from omnizarr.formats.conventions.registered.records import Checking, Known, unchanged
+from omnizarr.formats.paths import upwards
 from omnizarr.formats.reader import is_object
 from omnizarr.model import Metadata
 
@@ -33,12 +34,12 @@ LICENCE: Final = Known(
 
 def said_of(path: str, nodes: Nodes) -> str | None:
     """Return the licence of a node in a few words, its own or that of the nearest group above; None without one."""
-    while True:
-        node = nodes.get(path)
+    for at in upwards(path):
+        node = nodes.get(at)
         found = None if node is None else _own(node)
-        if found is not None or not path:
-            return None if found is None else _words(found)
-        path = path.rpartition("/")[0]
+        if found is not None:
+            return _words(found)
+    return None
 
 
 def _own(node: Metadata) -> Mapping[str, Any] | None:

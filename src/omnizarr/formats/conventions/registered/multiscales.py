@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from omnizarr.formats.conventions.contract import Convention, Fault, Nodes
 from omnizarr.formats.conventions.registered.records import Checking, Known, numbers, texts, unchanged
+from omnizarr.formats.paths import upwards
 from omnizarr.formats.reader import is_list, is_object
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata, dimensions
 
@@ -78,12 +80,11 @@ def below(group: str, relative: str) -> str:
 
 def level_of(path: str, nodes: Nodes) -> Level | None:
     """Return the resolution that the node at a path is, or that its group is; None if it belongs to none."""
-    parts = path.split("/") if path else []
-    for end in list(reversed(range(len(parts))))[:_MOST_ABOVE]:
-        group = "/".join(parts[:end])
+    parent = path.rpartition("/")[0]
+    for group in islice(upwards(path), 1, 1 + _MOST_ABOVE):
         for number, entry in enumerate(layout(nodes.get(group))):
             asset = asset_of(entry)
-            if asset is not None and below(group, asset) in (path, "/".join(parts[:-1])):
+            if asset is not None and below(group, asset) in (path, parent):
                 return Level(group, number, entry)
     return None
 
