@@ -24,6 +24,8 @@ VERBS: Final[dict[str, tuple[Callable[[dict[str, bytes]], object], int]]] = {
     "digest": (omnizarr.digest, 1900),
     "diff": (lambda values: omnizarr.diff(values, dict(values)), 2700),
     "stat": (omnizarr.stat, 1300),
+    "du": (omnizarr.du, 1300),
+    "ls": (lambda values: omnizarr.ls(values, recursive=True), 1200),
 }
 
 

@@ -483,7 +483,7 @@ class Group(Node):
         >>> root.nmembers(), root.nmembers(max_depth=None)
         (1, 2)
         """
-        return len(self.members(max_depth))
+        return sum(1 for _ in self._walk(max_depth))
 
     def __len__(self) -> int:
         # `list(group)` asks for an iterator, then for the length, then for the names. One lookup answers all

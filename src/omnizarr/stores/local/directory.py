@@ -62,7 +62,7 @@ else:
 
 _List: TypeAlias = list  # within the class, `list` is a method
 _NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV}
-_MAX_KNOWN = 100_000  # directories remembered as checked
+_MAX_KNOWN = 20_000  # directories remembered as checked
 _FEW = 16  # entries of a directory up to which listing is faster than looking for names
 _MAX_NAME = 255  # bytes, on most file systems; those with a lower limit raise an error
 _ATTEMPTS = 1000  # to create a directory that others keep removing

@@ -5,7 +5,7 @@ Documents themselves are read, not copies of them, unless there is only a copy, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from operator import itemgetter
 from typing import NamedTuple, TypeGuard
@@ -226,19 +226,20 @@ def _below(
 ) -> Iterator[tuple[str, Found[Metadata] | OmnizarrError, bool]]:
     """Yield name and node of all below a group, and whether there is only a copy of its document."""
     where = group.where
-    only = {} if copies is None else dict(_copied(where, copies))
     names = _listed(where, copies)
     if names is None:
-        yield from ((name, found, False) for name, found in only.items())
+        yield from ((name, found, False) for name, found in _copied(where, copies))
         return
+    only = {} if copies is None else dict.fromkeys(copies.children(where.path))
     for name, found in detection.load_children(where, names, group.metadata.dialect):
         if is_failure(found):
             raise found
-        if isinstance(found, OmnizarrError) or not is_implied(found.metadata):
-            only.pop(name, None)
+        is_whole = isinstance(found, OmnizarrError) or not is_implied(found.metadata)
+        if name in only and (is_whole or copies is None or _copy(where, copies, name) is None):
+            del only[name]
         if name not in only:
             yield name, found, False
-    yield from ((name, found, True) for name, found in only.items())
+    yield from ((name, found, True) for name, found in _copied(where, copies, only))
 
 
 def _listed(where: StorePath, copies: Snapshot | None) -> list[str] | None:
@@ -261,8 +262,13 @@ def is_implied(metadata: Metadata) -> bool:
     return isinstance(metadata, GroupMetadata) and metadata.implicit
 
 
-def _copied(where: StorePath, copies: Snapshot) -> Iterator[tuple[str, Found[Metadata] | OmnizarrError]]:
-    for name in copies.children(where.path):
+def _copied(
+    where: StorePath, copies: Snapshot | None, names: Iterable[str] | None = None
+) -> Iterator[tuple[str, Found[Metadata] | OmnizarrError]]:
+    """Yield name and node of each copy directly below a group; of those with some names, if they are given."""
+    if copies is None:
+        return
+    for name in copies.children(where.path) if names is None else names:
         found = _copy(where, copies, name)
         if found is not None:
             yield name, found

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 from omnizarr.api import opening
 from omnizarr.errors import OmnizarrError, StoreError
 from omnizarr.formats import DIALECTS
-from omnizarr.formats.paths import Above, prefix
+from omnizarr.formats.paths import Above
 from omnizarr.model import ArrayMetadata
 from omnizarr.model.grids import Coords
 from omnizarr.nodes import bindings, erasing, holdings, info, naming
@@ -23,6 +23,7 @@ from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group, UnreadableNode
 from omnizarr.nodes.location import StorePath, chunk_prefix
 from omnizarr.stores import LocalStore, PrefixStore, Store, WrapperStore
+from omnizarr.support.memo import Memo
 from omnizarr.support.progress import Progress, Tracker
 from omnizarr.tools import describe, reaching
 from omnizarr.tools.du.report import Amount, NodeUsage, Usage
@@ -40,6 +41,14 @@ _OF_ANY: Final = frozenset(
 _OF_V1: Final = frozenset({"meta", "attrs"})
 
 
+_amounts: Final[Memo[Amount]] = Memo(exact=True)
+
+
+def _amount(counts: tuple[int, int]) -> Amount:
+    """Return counts as a plain value; most documents have one of few sizes, and equal amounts are one object."""
+    return _amounts.get(counts, lambda: Amount(*counts))
+
+
 class _Node:
     """Counts of a node. There may be many nodes."""
 
@@ -52,7 +61,7 @@ class _Node:
         self.path, self.kind, self.parent = path, kind, parent
         self.chunks = self.documents = self.other = (0, 0)
         self.data = ""
-        """For an array: the prefix of the keys of its chunks."""
+        """For an array: the prefix of the keys of its chunks, without the slash at the end."""
         self.decode: _Decode | None = None
         self.names = _OF_ANY
         self.expected: int | None = 0 if kind == "group" else None
@@ -64,11 +73,12 @@ class _Node:
         self.problem: str | None = None
         self.transformed = False
 
-    def take(self, folder: str, key: str, size: int, begin: str) -> None:
-        """Count a key below the node."""
-        if self.decode is not None and begin == self.data and self.decode(key[len(begin) :]) is not None:
+    def take(self, folder: str, key: str, size: int, place: str) -> None:
+        """Count a key below the node, and below a place of its keys."""
+        start = len(place) + 1 if place else 0
+        if self.decode is not None and place == self.data and self.decode(key[start:]) is not None:
             self.chunks = (self.chunks[0] + 1, self.chunks[1] + size)
-        elif folder == begin and key[len(folder) :] in self.names:
+        elif len(folder) == start and key[len(folder) :] in self.names:
             self.documents = (self.documents[0] + 1, self.documents[1] + size)
         elif self.transformed:  # the transformer determines the keys of chunks
             self.chunks = (self.chunks[0], self.chunks[1] + size)
@@ -91,9 +101,9 @@ class _Node:
         return NodeUsage(
             path=self.path[skip:],
             node_type=self.kind,
-            chunks=Amount(*self.chunks),
-            documents=Amount(*self.documents),
-            other=Amount(*self.other),
+            chunks=_amount(self.chunks),
+            documents=_amount(self.documents),
+            other=_amount(self.other),
             expected=self.expected,
             bytes_logical=self.logical,
             is_listed=is_listed,
@@ -134,7 +144,7 @@ class _Count:
         self.where = where
         self._nodes: list[_Node] = []
         self._places: dict[str, _Node] = {}
-        """Nodes by the prefixes of their keys."""
+        """Nodes by the prefixes of their keys, without the slash at the end."""
         self._documents: dict[str, _Node] = {}
         """Nodes by key, if documents are not at the path of their node."""
         self._decoders: dict[tuple[object, ...], _Decode] = {}
@@ -162,8 +172,8 @@ class _Count:
         if isinstance(node, UnreadableNode):
             entry.problem = describe.describe(node).to_json()["problem"]
         elif isinstance(node, Array):
-            self._understand(entry, where, node.metadata)
-        if not isinstance(node, UnreadableNode) and node.metadata.dialect == "v1":
+            self._understand(entry, where, node._metadata)  # noqa: SLF001 - `metadata` would copy all attributes
+        if not isinstance(node, UnreadableNode) and node._metadata.dialect == "v1":  # noqa: SLF001
             entry.names = _OF_ANY | _OF_V1
         self._nodes.append(entry)
         self._settle(entry, where)
@@ -175,16 +185,18 @@ class _Count:
         if entry.kind == "array":
             self._places[entry.data] = entry
         if home is None:
-            self._places[where.prefix] = entry
+            self._places[entry.path] = entry
             return
-        self._places[home.chunk_prefix(where.path)] = self._places[home.directory(where.path)] = entry
+        for begin in (home.chunk_prefix(where.path), home.directory(where.path)):
+            self._places[begin.removesuffix("/")] = entry
         self._documents.update(dict.fromkeys(home.documents(where.path).values(), entry))
         if where.path == home.root:
-            self._places[where.prefix] = entry
+            self._places[entry.path] = entry
             self._documents[home.entry_key] = entry
 
     def _understand(self, entry: _Node, where: StorePath, metadata: ArrayMetadata) -> None:
-        facts, entry.data = info.of_array(where, metadata), chunk_prefix(where, metadata)
+        facts, begin = info.of_array(where, metadata), chunk_prefix(where, metadata).removesuffix("/")
+        entry.data = entry.path if begin == entry.path else begin  # there may be many
         entry.expected, entry.logical = facts.expected, facts.bytes_logical
         entry.data_type, entry.shape = intern(facts.data_type), facts.shape
         entry.chunk_shape, entry.shard_shape = facts.chunks, facts.shards
@@ -210,15 +222,15 @@ class _Count:
 
     def list(self, shown: Tracker) -> None:
         """Assign each key to a node."""
-        self._above = Above({begin.removesuffix("/") for begin in self._places})
+        self._above = Above(self._places)
         for key, size in shown.counted(self._sizes()):
             folder = key[: key.rfind("/") + 1]
             node = self._documents.get(key)
             if node is not None:
                 node.documents = (node.documents[0] + 1, node.documents[1] + size)
             else:
-                node, begin = self._owner(folder)
-                node.take(folder, key, size, begin)
+                node, place = self._owner(folder)
+                node.take(folder, key, size, place)
 
     def _sizes(self) -> Iterator[tuple[str, int]]:
         home, store = self.where.home, self.where.store
@@ -235,14 +247,14 @@ class _Count:
                 yield key[len(skip) :], size
 
     def _owner(self, folder: str) -> tuple[_Node, str]:
-        """Return the nearest node above a folder, and the prefix of its keys there."""
+        """Return the nearest node above a folder, and the place of its keys there."""
         last = self._last
         if last is not None and last[0] == folder:
             return last[1], last[2]
-        begin = prefix(next(self._above.of(folder), ""))
-        node = self._places.get(begin, self._nodes[0])
-        self._last = folder, node, begin
-        return node, begin
+        place = next(self._above.of(folder), "")
+        node = self._places.get(place, self._nodes[0])
+        self._last = folder, node, place
+        return node, place
 
     # -- sums --------------------------------------------------------------------
 
@@ -250,14 +262,15 @@ class _Count:
         """Return the counts of nodes, members before their group."""
         skip = len(self.where.prefix)
         ordered = list(_members_first(self._nodes))
+        self._nodes, self._places, self._above, self._last = [], {}, Above(()), None
         for node in ordered:
             node.add_to_parent()
-        return Usage(
-            nodes=tuple(node.usage(skip, is_listed=not unlisted) for node in ordered),
-            arrays=sum(node.kind == "array" for node in ordered),
-            groups=sum(node.kind == "group" for node in ordered),
-            unlisted=unlisted,
-        )
+        arrays, groups = (sum(node.kind == kind for node in ordered) for kind in ("array", "group"))
+        ordered.reverse()
+        nodes = []
+        while ordered:  # each is released when its result is made
+            nodes.append(ordered.pop().usage(skip, is_listed=not unlisted))
+        return Usage(nodes=tuple(nodes), arrays=arrays, groups=groups, unlisted=unlisted)
 
 
 def _members_first(nodes: Iterable[_Node]) -> Iterator[_Node]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from sys import intern
 from typing import Any, Final, Literal
 
 from omnizarr.api import opening
@@ -48,7 +49,8 @@ class Entry:
     def of(cls, node: Array | Group | UnreadableNode, name: str) -> Entry:
         """Return the entry for a node."""
         if isinstance(node, Array):
-            return cls(name, node.name, "array", node.shape, info.type_name(node.metadata))
+            kind = intern(info.type_name(node._metadata))  # noqa: SLF001 - `metadata` would copy all attributes
+            return cls(name, node.name, "array", node.shape, kind)
         if isinstance(node, UnreadableNode):
             return cls(name, node.name, "unreadable", problem=str(node.error))
         return cls(name, node.name, "group")
