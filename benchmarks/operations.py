@@ -458,6 +458,24 @@ def omnizarr_diff(place: Place, items: int) -> Run:
     return lambda: omnizarr.diff(store, store)
 
 
+def omnizarr_du(place: Place, items: int) -> Run:
+    _own_nodes(place, items)
+    store = place.omnizarr
+    return lambda: omnizarr.du(store)
+
+
+def omnizarr_ls(place: Place, items: int) -> Run:
+    _own_nodes(place, items)
+    store = place.omnizarr
+    return lambda: omnizarr.ls(store, recursive=True)
+
+
+def omnizarr_add_consolidated(place: Place, items: int) -> Run:
+    _nodes(place, items, consolidated=True)
+    group = omnizarr.open_group(place.omnizarr, mode="r+")
+    return lambda: group.create_array("added", shape=(4,), dtype="i2")
+
+
 def omnizarr_delete_consolidated(place: Place, items: int) -> Run:
     _nodes(place, items, consolidated=True)
     group = omnizarr.open_group(place.omnizarr, mode="r+")
@@ -661,6 +679,9 @@ OPERATIONS: Final = (
     _of("consolidate", "consolidate metadata", "arrays"),
     _of("consolidated", "open from consolidated metadata", "arrays"),
     _of("consolidated-own", "open from consolidated metadata, own attributes", "arrays"),
+    _of("du", "measure what nodes take", "arrays"),
+    _of("ls", "list arrays with their types", "arrays"),
+    _of("add-consolidated", "add one to many, consolidated", "arrays"),
     _of("delete-consolidated", "delete one of many, consolidated", "arrays"),
     _of("depth", "walk a chain of groups", "depth", largest=1000, why="keys grow with depth"),
     _of("deepest", "open the deepest group, consolidated", "depth", largest=1000, why="keys grow with depth"),
