@@ -79,7 +79,8 @@ def spec(place):
     return {"driver": "zarr", "kvstore": {"driver": "s3", "bucket": bucket, "path": path + "/",
         "endpoint": options["endpoint"], "aws_region": options["region"], "aws_credentials": {"type": "environment"}}}
 old = tensorstore.open(spec(source)).result()
-new = tensorstore.open(spec(target), create=True, dtype=old.dtype, shape=old.shape,
+same = {"metadata": {"compressor": {"id": "zstd", "level": 1}}}  # by default blosc, which takes less time
+new = tensorstore.open(spec(target) | same, create=True, dtype=old.dtype, shape=old.shape,
     chunk_layout=tensorstore.ChunkLayout(chunk_shape=chunks)).result()
 step = list(chunks)
 for axis in (2, 1):

@@ -115,13 +115,29 @@ def test_a_store_copies_within_itself_but_not_documents_or_what_is_compared():
 
 
 @pytest.mark.parametrize("size", [1, 2**10, 2**16])
-def test_few_bytes_are_in_memory_at_a_time(monkeypatch, size):
-    monkeypatch.setattr(copying, "_IN_FLIGHT", 2**16)
+def test_no_more_bytes_are_in_memory_than_may_be_in_flight(size):
     source = Far({str(number): bytes(size) for number in range(200)})
     target = Landing(source)
-    Copier(source, target).run((str(number), str(number)) for number in range(200))
+    with omnizarr.config.set(bytes_in_flight=2**16):
+        Copier(source, target).run((str(number), str(number)) for number in range(200))
     assert len(list(target.list())) == 200
-    assert source.most <= max(4 * size, 2**16)
+    assert source.most <= 2**16
+
+
+def test_a_large_copy_is_compared_in_pieces(monkeypatch):
+    monkeypatch.setattr(copying, "_COMPARED", 4)
+    values = {"less": b"123", "whole": b"12345678", "more": b"123456789"}
+    source, target = MemoryStore(values), Far({})
+    for key in values:
+        Copier(source, target, verify=True).copier()(key, key)
+    assert {key: target.get(key) for key in values} == values
+
+    class Forgetful(MemoryStore):
+        def set(self, key, value):
+            super().set(key, bytes(value)[:-1] + b"0")
+
+    with pytest.raises(StoreError, match="differs"):
+        Copier(source, Forgetful(), verify=True).copier()("more", "more")
 
 
 def test_values_are_copied_side_by_side():

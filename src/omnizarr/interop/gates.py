@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import accumulate
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
+from omnizarr.engine import budget
 from omnizarr.errors import StoreError
 from omnizarr.nodes.array import Array
 from omnizarr.support.workers import Job, rest
@@ -23,8 +24,6 @@ from omnizarr.support.workers import Job, rest
 __all__ = ["ends_with_chunks", "gathered", "through_gates"]
 
 T = TypeVar("T")
-_MEMORY: Final = 256 * 2**20
-"""Bytes that may wait in all arrays together, if these are more than two chunks of each."""
 
 
 def ends_with_chunks(
@@ -46,14 +45,15 @@ def ends_with_chunks(
 def gathered(targets: Sequence[Array], small: Sequence[bool]) -> Iterator[list[Any]]:
     """Yield what to write to in the place of arrays: of the marked ones, writers, which store each chunk once.
 
-    They store everything at the end, or nothing more if the block raises an error.
+    All together hold as many bytes as may be in flight, or two chunks each. They store everything at the
+    end, or nothing more if the block raises an error.
     """
     count = sum(small)
     writers = {}
     for number, (target, is_small) in enumerate(zip(targets, small, strict=True)):
         if is_small:
             chunk = math.prod(max(lengths, default=1) for lengths in target.write_chunk_sizes) * target.dtype.itemsize
-            writers[number] = target.writer(max(_MEMORY // count, 2 * chunk, 1))
+            writers[number] = target.writer(max(budget.total() // count, 2 * chunk, 1))
     try:
         yield [writers.get(number, target) for number, target in enumerate(targets)]
     except BaseException:

@@ -669,7 +669,8 @@ class Array(Node, ArrayProperties, Selecting):
         Parameters
         ----------
         memory : int or str, optional
-            Bytes that may wait, such as ``"500MB"``. The default is 256 MiB, or two chunks if these are larger.
+            Bytes that may wait, such as ``"500MB"``. The default is ``bytes_in_flight`` of the array, or two
+            chunks if these are larger.
 
         Returns
         -------

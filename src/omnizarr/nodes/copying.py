@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import chain, count, groupby, islice
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
+from omnizarr.engine import budget
 from omnizarr.errors import Remedy, StoreError
 from omnizarr.model import ArrayMetadata
 from omnizarr.nodes import detection, holdings
@@ -31,12 +32,10 @@ else:
 Pair: TypeAlias = tuple[str, str]
 """The key of a value in the source, and in the target."""
 
-_IN_FLIGHT: Final = 256 * 2**20
-"""Bytes of values in memory at a time, where the values are not larger than a quarter of that."""
-_LEAST: Final = 4
-"""Number of values that are copied concurrently, whatever their size."""
 _PIECE: Final = 4 * 2**20
 """Bytes of a file that are read at once; a larger one is read in such pieces."""
+_COMPARED: Final = 16 * 2**20
+"""Bytes of a copy that are read at once to be compared."""
 
 
 class Done(NamedTuple):
@@ -111,14 +110,14 @@ class Copier:
         """
         is_within = self.source is self.target and self.by_server and self.keeps == "none" and not self.verify
         copy = self._copy_within if is_within else self._copy_through
-        least, most = 1 if self.in_pieces else _LEAST, self.at_once
-        if is_within or most <= least:
+        most, in_flight = self.at_once, budget.total()
+        if is_within or most == 1:
             return copy
         turns, lanes = count(), [RLock() for _ in range(most)]
-        largest = _IN_FLIGHT
+        largest = in_flight
 
         def room() -> int:
-            return max(least, min(most, _IN_FLIGHT // max(largest, 1)))
+            return max(1, min(most, in_flight // max(largest, 1)))
 
         def copy_in_turn(key: str, copied: str) -> Done:
             nonlocal largest
@@ -127,7 +126,7 @@ class Copier:
                 with lanes[next(turns) % found]:
                     if room() < most:
                         done = copy(key, copied)
-                        largest = done.nbytes if largest == _IN_FLIGHT else max(largest, done.nbytes)
+                        largest = done.nbytes if largest == in_flight else max(largest, done.nbytes)
                         return done
             done = copy(key, copied)
             largest = max(largest, done.nbytes)
@@ -175,11 +174,12 @@ class Copier:
 
     def _holds(self, key: str, value: Buffer) -> bool:
         """Return whether the target has this value."""
-        if self.in_pieces:
-            view = memoryview(value)
-            spans = ((start, start + _PIECE) for start in range(0, len(view) + 1, _PIECE))
-            return all(equals(self.target.get(key, span), view[slice(*span)]) for span in spans)
-        return equals(self.target.get(key), value)
+        piece = _PIECE if self.in_pieces else _COMPARED
+        if len(value) < piece and not self.in_pieces:
+            return equals(self.target.get(key), value)
+        view = memoryview(value)
+        spans = ((start, start + piece) for start in range(0, len(view) + 1, piece))
+        return all(equals(self.target.get(key, span), view[slice(*span)]) for span in spans)
 
 
 def equals(found: Buffer | None, value: Buffer) -> bool:

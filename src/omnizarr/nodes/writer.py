@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 
 Coords = tuple[int, ...]
 
-MEMORY: Final = 256 * 2**20
-"""Bytes that a writer holds by default."""
 _TAIL: Final = 32 * 2**20
 """Bytes of appended elements that are stored as soon as they end where chunks end."""
 
@@ -108,7 +106,7 @@ class ArrayWriter(Indexed):
             raise ValueError(
                 f"a memory of {memory!r} is too small: expected at least {least} bytes, the size of one chunk"
             )
-        self._most = max(MEMORY, 2 * least) if asked is None else asked
+        self._most = max(array.config.bytes_in_flight, 2 * least) if asked is None else asked
         self.lock = RLock()
         self._is_closed = False
         self._stats = WriterStats()

@@ -690,3 +690,13 @@ def test_attributes_of_nczarr_are_written_on_request_and_where_more_would_be_los
     with netCDF4.Dataset(f"{(tmp_path / 'asked.zarr').as_uri()}#mode=nczarr,file") as dataset:
         assert dataset["x"][:].tolist() == [0, 1, 2]
         assert dataset.half.dtype == np.dtype("f4")
+
+
+def test_chunks_of_shards_become_the_chunks_of_a_file(tmp_path):
+    values = np.arange(96, dtype="i4").reshape(8, 12)
+    root = omnizarr.create_group(tmp_path / "x.zarr")
+    root.create_array("a", data=values, chunks=(2, 3), shards=(8, 6), dimension_names=("y", "x"))
+    assert omnizarr.convert(tmp_path / "x.zarr", tmp_path / "x.nc").verified
+    with netCDF4.Dataset(tmp_path / "x.nc") as written:
+        assert written["a"].chunking() == [2, 3]
+        np.testing.assert_array_equal(written["a"][...], values)

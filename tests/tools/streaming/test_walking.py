@@ -51,6 +51,16 @@ def test_memory_is_bounded(places, verb):
     assert peak_of(lambda: VERBS[verb](*places), 5 * MEMORY) < 5 * MEMORY
 
 
+def test_budget_of_the_process_bounds_blocks_too():
+    grid = grids.bind(grids.regular((1, 1024, 1024)), (512, 1024, 1024))
+    with omnizarr.config.set(bytes_in_flight=MEMORY):
+        laid = walk(grid, [grid], 4, Effort())
+    assert laid.at_once * math.prod(laid.regions.per_axis) * 4 * 2**20 <= MEMORY
+    with omnizarr.config.set(bytes_in_flight="1GiB"):
+        laid = walk(grid, [grid], 4, Effort())
+    assert laid.at_once * math.prod(laid.regions.per_axis) * 4 * 2**20 <= 96 * 2**20
+
+
 @pytest.mark.parametrize(("shape", "chunks"), SHAPES, ids=str)
 def test_blocks_of_digests_read_each_chunk_few_times(shape, chunks):
     stored, blocks = (grids.bind(grids.regular(lengths), shape) for lengths in (chunks, block_shape(shape)))

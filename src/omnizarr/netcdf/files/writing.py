@@ -31,7 +31,7 @@ from omnizarr.support.progress import Progress, Tick, Tracker
 
 _SMALL: Final = 2**20
 _OF_COMPRESSION: Final = ("compression", "complevel", "blosc_", "szip_")
-BLOCK: Final = 2**26
+BLOCK: Final = 2**25
 """Bytes that are in memory at a time, unless one chunk is larger."""
 
 
@@ -202,6 +202,7 @@ class _Writer:
                 values = cut
             store(selection, values)
             self.tick(values.nbytes)
+            del values  # before the next ones are read
         if has_nul:
             self.losses.append(
                 Loss(name[1:], "", "strings with NULs", "a string ends at its first NUL", "the text before")

@@ -32,7 +32,7 @@ from omnizarr.netcdf.layouts.quirks import Version, Writer
 from omnizarr.netcdf.layouts.writing import LAYOUTS, QUANTIZED, format_special
 from omnizarr.netcdf.layouts.xarray import ENCODING, FILL_VALUE, UTF_8
 from omnizarr.netcdf.types import AnyType, UserType
-from omnizarr.nodes import detection
+from omnizarr.nodes import chunking, detection
 from omnizarr.nodes.group import Group, UnreadableNode
 from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.naming import Named as NamedNodes
@@ -524,7 +524,10 @@ def _storage(
 
 
 def _chunk_shape(metadata: ArrayMetadata) -> tuple[int, ...] | None:
-    """Return the shape of all chunks; None if they differ, or are unknown."""
+    """Return the shape of all chunks, of shards that of the chunks in them; None if they differ, or are unknown."""
+    inner = chunking.inner_chunk_shape(metadata.codecs)
+    if inner is not None:
+        return inner
     grid = metadata.chunk_grid
     sizes = grid.configuration.get("chunk_shape")
     if grid.name == "regular" and is_list(sizes) and len(sizes) == len(metadata.shape):

@@ -265,7 +265,7 @@ def _opened(task: Task) -> Iterator[tuple[Source, str]]:
     if found is not None:
         yield found, _FILE
         return
-    with Dataset(place) as dataset:
+    with Dataset(place, config={"chunk_cache": 0}) as dataset:  # all is read once, in blocks
         yield dataset.as_source(for_xarray=True), _ZARR[dataset.zarr_format]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from omnizarr.engine import Binding
+from omnizarr.engine import Binding, budget
 from omnizarr.errors import StoreError
 from omnizarr.stores import verbs
 from omnizarr.tools.check import chunks
@@ -42,9 +42,8 @@ class DecodedChunk(NamedTuple):
 
 def at_once(workers: int, largest: int, max_memory: int | None) -> int:
     """Return how many chunks may be decoded at a time, of which the largest takes so many bytes, and as many stored."""
-    if max_memory is None:
-        return workers
-    return max(1, min(workers, max_memory // max(2 * largest, 1)))
+    memory = budget.total() if max_memory is None else max_memory
+    return max(1, min(workers, memory // max(2 * largest, 1)))
 
 
 @dataclass(frozen=True)

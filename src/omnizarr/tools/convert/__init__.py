@@ -126,9 +126,10 @@ def convert(
     max_memory : int or str, optional
         A number, or text such as ``"500MB"`` or ``"2GiB"``:
         bytes of elements in memory at once, in addition to chunks that are being decoded or encoded. The
-        default is 96 MiB, unless one chunk has more. On a cluster, this applies to each task; a worker runs as
-        many tasks at once as it has threads. If this memory would require reading the source more than twice,
-        the elements go through temporary objects, which together are as large as the array in memory.
+        default is 96 MiB, or less by the setting ``bytes_in_flight``, unless one chunk has more.
+        On a cluster, this applies to each task; a worker runs as many tasks at once as it has threads. If
+        this memory would require reading the source more than twice, the elements go through temporary objects,
+        which together are as large as the array in memory.
     temporary : path, URL, Store, StorePath or mutable mapping, optional
         The place of temporary objects until an array is complete. The default is beside the target; for an
         archive or a database, a directory beside its file.

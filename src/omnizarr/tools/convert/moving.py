@@ -22,7 +22,7 @@ from omnizarr.codecs.chain import losses
 from omnizarr.codecs.contract import AnyArray, Buffer, ChunkPolicy
 from omnizarr.codecs.gzip import Gzip, from_zlib
 from omnizarr.codecs.zlib import Zlib
-from omnizarr.engine import Binding
+from omnizarr.engine import Binding, budget
 from omnizarr.errors import (
     ChunkError,
     CodecError,
@@ -57,7 +57,6 @@ from omnizarr.tools.streaming.chunks import (
 from omnizarr.tools.streaming.equality import first_difference
 from omnizarr.tools.streaming.executors import Executor, Job, Tally, Written
 from omnizarr.tools.streaming.regions import Box, plan
-from omnizarr.tools.streaming.walking import MEMORY
 from omnizarr.tools.translate.translation import Translation
 
 _SHARED_BYTES: Final = 16 * 1024 * 1024
@@ -145,7 +144,7 @@ class Move:
     @property
     def memory(self) -> int:
         """Bytes of elements in memory at a time."""
-        return self.max_memory or MEMORY
+        return self.max_memory or budget.for_blocks()
 
     def sides(self, store: Store | None = None) -> tuple[Chunks, Chunks]:
         """Return the chunks of both arrays. `store` replaces the store of the target."""

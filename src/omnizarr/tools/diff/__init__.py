@@ -56,7 +56,8 @@ def diff(
     max_memory : int or str, optional
         A number, or text such as ``"500MB"`` or ``"2GiB"``:
         bytes of elements in memory at once, of both together, in addition to chunks that are being decoded. The
-        default is 96 MiB, unless one chunk has more. On a cluster, this applies to each task.
+        default is 96 MiB, or less by the setting ``bytes_in_flight``, unless one chunk has
+        more. On a cluster, this applies to each task.
 
     Returns
     -------

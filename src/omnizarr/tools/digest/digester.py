@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import product
@@ -16,12 +16,13 @@ from typing import Any, Final
 import numpy as np
 
 from omnizarr.api.opening import locate
-from omnizarr.codecs.contract import AnyArray
+from omnizarr.codecs.contract import AnyArray, Buffer
+from omnizarr.engine import budget
 from omnizarr.errors import NodeNotFoundError, OmnizarrError
 from omnizarr.model import grids
 from omnizarr.nodes import detection, holdings
 from omnizarr.nodes.location import StorePath
-from omnizarr.stores import LocalStore, pool
+from omnizarr.stores import LocalStore, Store, pool
 from omnizarr.support import amounts
 from omnizarr.support.progress import Progress, Tick, Tracker
 from omnizarr.tools import strangers
@@ -37,6 +38,8 @@ from omnizarr.tools.streaming.walking import Effort, Elements, Walk, chunks_of, 
 
 TAG: Final = "omnizarr1"
 """The version of the manual's definition of digests."""
+_PIECE: Final = 16 * 2**20
+"""Bytes of a stored value that are read at once; a larger one is read in such pieces."""
 
 
 def run(
@@ -214,16 +217,32 @@ def _of_keys(where: StorePath, concurrency: int | None, progress: Progress, *, i
     if not sizes and _is_missing(where, is_given=is_given):
         raise detection.not_found(where, NodeNotFoundError)
     workers = concurrency or max(pool.default_concurrency(), where.store.features.concurrency)
+    piece = min(_PIECE, max(sizes.values(), default=_PIECE))
+    workers = min(workers, max(1, budget.total() // max(piece, 1)))
 
     def look(key: str) -> tuple[list[str], str, int]:
-        value = where.store.get(key)
-        data = b"" if value is None else value
-        shown.tick(len(data))
-        names = key.removeprefix(where.prefix).split("/")
-        return names, hashlib.md5(data, usedforsecurity=False).hexdigest(), len(data)
+        found, nbytes = hashlib.md5(usedforsecurity=False), 0
+        for data in _read(where.store, key, sizes[key]):
+            found.update(data)
+            nbytes += len(data)
+            shown.tick(len(data))
+        return key.removeprefix(where.prefix).split("/"), found.hexdigest(), nbytes
 
     with Tracker(progress, "digesting", sum(sizes.values())) as shown:
         return _of_directory(list(pool.results(look, sizes, workers)))[0]
+
+
+def _read(store: Store, key: str, size: int) -> Iterator[Buffer]:
+    """Yield a value in pieces, or whole if it is small; nothing if it is missing."""
+    start = 0
+    while True:
+        piece = store.get(key, (start, start + _PIECE) if size > _PIECE else None)
+        if piece is None:
+            return
+        yield piece
+        start += len(piece)
+        if size <= _PIECE or len(piece) < _PIECE:
+            return
 
 
 def _is_missing(where: StorePath, *, is_given: bool) -> bool:

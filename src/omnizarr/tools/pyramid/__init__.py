@@ -74,7 +74,7 @@ def pyramid(
     max_memory : int or str, optional
         A number, or text such as ``"500MB"`` or ``"2GiB"``:
         bytes of elements in memory at once, but at least what one chunk (or shard) of a level takes. The
-        default is 96 MiB.
+        default is 96 MiB, or less by the setting ``bytes_in_flight``.
     ome_version : {"0.4", "0.5", "0.6"}, optional
         Version of OME-Zarr. By default that of the image, or else 0.4 in Zarr v2 and 0.5 in v3.
     convention : {"ome", "geozarr"}

@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from omnizarr.api.creating import create_array, create_group
+from omnizarr.engine import budget
 from omnizarr.errors import ContainsGroupError, MetadataError, NodeExistsError, OmnizarrError, Remedy, Wording
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata, grids, thawed
 from omnizarr.model.grids import Grid
@@ -35,7 +36,6 @@ from omnizarr.tools.streaming.executors import Executor, Job
 from omnizarr.tools.streaming.regions import Box, Regions
 
 CONVENTIONS: Final = ("ome", "geozarr")
-_MEMORY: Final = 96 * 2**20
 _ON_THE_WAY: Final = 64
 """Bytes in memory for each element of a level while it is made, in addition to the source elements."""
 _MOST_TRIED: Final = 2**20
@@ -270,7 +270,7 @@ class _Building:
     """The creation of one image."""
 
     def __init__(self, image: Image, task: Task) -> None:
-        self.image, self.task, self.memory = image, task, task.max_memory or _MEMORY
+        self.image, self.task, self.memory = image, task, task.max_memory or budget.for_blocks()
         self.factors = task.factors(image)
         self.method = task.method or ("mode" if image.is_label else "mean")
         self.levels = image.levels(self.factors, self.method, task.levels)

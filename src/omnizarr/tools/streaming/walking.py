@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from omnizarr.codecs.contract import AnyArray, ChunkPolicy
-from omnizarr.engine import Binding
+from omnizarr.engine import Binding, budget
 from omnizarr.errors import OmnizarrError, Wording
 from omnizarr.model import ArrayMetadata
 from omnizarr.model.grids import Grid
@@ -17,9 +17,6 @@ from omnizarr.nodes.location import StorePath
 from omnizarr.stores import pool
 from omnizarr.tools.streaming.chunks import Chunks, Listing, fine, read
 from omnizarr.tools.streaming.regions import Box, Regions, plan
-
-MEMORY: Final = 96 * 1024 * 1024
-"""Bytes of elements in memory at a time, unless one chunk has more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +26,8 @@ class Effort:
     Attributes
     ----------
     max_memory : int, optional
-        Bytes of elements in memory at a time; default: 96 MiB, unless one chunk has more.
+        Bytes of elements in memory at a time; default: 96 MiB, or the setting `bytes_in_flight` if it is less; unless
+        one chunk has more.
     concurrency : int, optional
         Chunks in flight at a time.
     allow_pickle : bool
@@ -49,7 +47,7 @@ class Effort:
     @property
     def memory(self) -> int:
         """Bytes of elements in memory at a time."""
-        return self.max_memory or MEMORY
+        return self.max_memory or budget.for_blocks()
 
 
 @dataclass(frozen=True)
