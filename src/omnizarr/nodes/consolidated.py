@@ -714,14 +714,15 @@ def differences(where: StorePath, nodes: Nodes) -> list[str]:
     """Return the paths, relative to the group, where copies differ from the documents."""
     prefer = format_of(where, nodes)
     formats = [dialect for dialect in dialects_at(where) if prefer in {"", dialect.name}]
-    # There is no place for nodes of other formats among the copies.
-    there = {
-        path: node
-        for path, node in gather(where, prefer).items()
-        if path in nodes or any(is_of(dialect, node) for dialect in formats)
-    }
-    paths = sorted(path for path in {*nodes, *there} if path)
-    return [path for path in paths if not _agree(nodes.get(path), there.get(path))]
+    different, there = [], {""}
+    for path, node in _documents_below(where, prefer):  # one after the other: there may be many
+        # There is no place for nodes of other formats among the copies.
+        if path in nodes or any(is_of(dialect, node) for dialect in formats):
+            there.add(path)
+            if not _agree(nodes.get(path), node):
+                different.append(path)
+    different.extend(path for path in nodes if path not in there and not _agree(nodes[path], None))
+    return sorted(different)
 
 
 def _agree(copy: Documents | None, original: Documents | None) -> bool:
