@@ -196,7 +196,7 @@ def test_a_cancelled_task_ends_as_cancelled_although_its_rows_cannot_be_stored(t
         error = error.__cause__ or error.__context__
     assert failing in chain
     monkeypatch.undo()
-    (left,) = (each for each in unsaved.waiting() if each.array is array.array)
+    (left,) = (each for each in unsaved.waiting() if getattr(each, "array", None) is array.array)
     left.store_waiting()
     assert array.array[:].tolist() == [[1, 2, 3]]
 
