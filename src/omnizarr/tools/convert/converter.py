@@ -478,7 +478,12 @@ class _Work:
         return journal.digest([("", documents[0])]) == journal.digest([("", documents[1])])
 
     def _are_there(self, steps: Iterable[Step]) -> bool:
-        return all(there for _, there in pool.gather(self._is_there, steps, self.root.store.features.concurrency))
+        for _, is_there in pool.gather(self._is_there, steps, self.root.store.features.concurrency):
+            if not is_there:
+                break
+        else:
+            return True
+        return False
 
     def _listed(self) -> FewChunks | None:
         """Return what one listing tells of the chunks of a remote target."""

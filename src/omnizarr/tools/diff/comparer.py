@@ -164,10 +164,12 @@ class _Comparison:
     def strangers(self) -> list[Strangers]:
         """Return the files of both sides that are not Zarr. The listings tell, too, which chunks are stored."""
         both, is_far = (self.left, self.right), naming.is_far(self.left.top.where.store)
-        found = pool.gather(
-            lambda each: strangers.of(each.top.where, metadata_of(each), each.nodes.few), both, 2 if is_far else 1
-        )
-        return [each for _, each in sorted(found)]
+
+        def of(side: Hierarchy) -> Strangers:
+            return strangers.of(side.top.where, metadata_of(side), side.nodes.few)
+
+        found = dict(pool.gather(of, both, 2 if is_far else 1))
+        return [found[0], found[1]]
 
     def compare_files(self, sides: list[Strangers]) -> None:
         """Compare files that are not Zarr, without those of operating systems; of a store that lists none, by name."""
