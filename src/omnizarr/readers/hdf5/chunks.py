@@ -138,10 +138,14 @@ def _on_edge(
 
 def _numbers(scaled: NDArray[np.uint64], grid: tuple[int, ...]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return the numbers of chunks by their coordinates, and which of them are within the grid."""
-    inside: NDArray[np.bool_] = np.asarray((scaled < np.array(grid, np.uint64)).all(1))
-    numbers = np.zeros(int(inside.sum()), np.int64)
-    for coordinate, count in zip(scaled[inside].T, grid, strict=True):
-        numbers = numbers * count + coordinate.astype(np.int64)
+    inside = np.ones(len(scaled), np.bool_)
+    for axis, count in enumerate(grid):  # a column at a time: rows are short, and NumPy is slow along short rows
+        inside &= scaled[:, axis] < np.uint64(count)
+    kept = scaled if inside.all() else scaled[inside]
+    numbers = np.zeros(len(kept), np.int64)
+    for axis, count in enumerate(grid):
+        numbers *= count
+        numbers += kept[:, axis].astype(np.int64)
     return numbers, inside
 
 
@@ -154,19 +158,20 @@ def _tree(dataset: Dataset, grid: tuple[int, ...]) -> _Columns:
     entries = btrees.chunk_entries(source, address, rank)
     offsets = entries["offsets"][:, :rank]
     numbers, inside = _numbers(_scaled(dataset, offsets), grid)
-    entries = entries[inside]
+    entries = entries if inside.all() else entries[inside]
     return _columns(numbers, entries["child"], entries["size"], entries["mask"])
 
 
 def _scaled(dataset: Dataset, offsets: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Return the coordinates of chunks in the grid by those of their first elements."""
     chunk_shape = dataset.layout.chunk_shape
-    steps = np.array(chunk_shape, np.uint64)
-    scaled = offsets // steps
-    if (scaled * steps != offsets).any():
-        raise dataset.header.source.broken(
-            _address(dataset), "a chunk is not on the grid", expected=f"multiples of {chunk_shape}"
-        )
+    scaled = np.empty(offsets.shape, np.uint64, "F")
+    for axis, step in enumerate(map(np.uint64, chunk_shape)):
+        column = np.floor_divide(offsets[:, axis], step, out=scaled[:, axis])
+        if (column * step != offsets[:, axis]).any():
+            raise dataset.header.source.broken(
+                _address(dataset), "a chunk is not on the grid", expected=f"multiples of {chunk_shape}"
+            )
     return scaled
 
 
