@@ -343,8 +343,10 @@ class Part:
         """Whether the native engine fetches its cells from another machine."""
         if not isinstance(self.array, Array):
             return False
-        bound = self.array._state.bound or self.array._bind()  # noqa: SLF001 - a part of Array
-        return engine.is_remote(bound.binding)
+        binding = (self.array._state.bound or self.array._bind()).binding  # noqa: SLF001 - a part of Array
+        if binding.index is not None:  # samples need all of it
+            binding.read_index()
+        return engine.is_remote(binding)
 
     @cached_property
     def is_slow(self) -> bool:

@@ -198,19 +198,38 @@ def read_prepared(jobs: Sequence[Prepared], concurrency: int | None = None) -> l
                 if id(job) not in done:
                     engine.read(job.binding, job.plan, job.buffer, concurrency)
         return [job.out if job.is_in_place else job.shown() for job in jobs]
+    seeking = _seeking(jobs, concurrency)
     far: dict[Hashable, list[Prepared]] = {}
     near: list[_Task] = []
     native = [job for job in jobs if engine.is_remote(job.binding)]
     if native:
         near.append(partial(engine.read_many, [(job.binding, job.plan, job.buffer) for job in native], concurrency))
     for job in jobs:
-        if not (engine.is_remote(job.binding) or _is_near(job.binding)):
+        if not (id(job) in seeking or engine.is_remote(job.binding) or _is_near(job.binding)):
             far.setdefault(job.binding.store.origin()[0], []).append(job)
     here = itertools.chain(near, _near([job for job in jobs if _is_near(job.binding)], concurrency))
-    tasks = [here, *(_tasks(several) for several in far.values())]
-    workers = min(budget.MOST_REQUESTS, sum(_share(several, concurrency) for several in far.values())) or 1
+    tasks = [here, seeking.values(), *(_tasks(several) for several in far.values())]
+    workers = len(seeking) + sum(_share(several, concurrency) for several in far.values())
+    workers = min(budget.MOST_REQUESTS, workers) or 1
     pool.run(_run, _in_turn(tasks), min(workers, concurrency or workers), 1)
     return [job.shown() for job in jobs]
+
+
+def _seeking(jobs: Sequence[Prepared], concurrency: int | None) -> dict[int, _Task]:
+    """Return what reads the only job of an array by parts of an index of a far file, by the identity of the job.
+
+    For several jobs of one array, the whole index is read here: then the engine fetches what all of them need.
+    """
+    found: dict[int, _Task] = {}
+    counts = Counter(id(job.binding.plain) for job in jobs)
+    for job in jobs:
+        if job.binding.index is None or _is_near(job.binding):
+            continue
+        if counts[id(job.binding.plain)] == 1:
+            found[id(job)] = partial(engine.read, job.binding, job.plan, job.buffer, concurrency)
+        else:
+            job.binding.read_index()
+    return found
 
 
 def _are_plain(jobs: Sequence[Prepared]) -> bool:

@@ -5,9 +5,11 @@ import numpy as np
 import pytest
 
 import omnizarr
+from omnizarr.data.sources import Part
 from omnizarr.errors import MetadataError
 from omnizarr.readers.hdf5 import btrees, chunks
 from omnizarr.settings import engines
+from tests.stores.recording import FAST, recording
 
 SHAPE, CHUNK = (60, 30, 40), (2, 5, 5)
 VALUES = np.arange(np.prod(SHAPE), dtype="i4").reshape(SHAPE)
@@ -127,3 +129,47 @@ def test_a_broken_node_is_an_error_for_those_who_need_it(tmp_path):
     assert errors > 0
     with pytest.raises(MetadataError, match="B-tree"):
         array[...]
+
+
+@pytest.fixture
+def far(tmp_path):
+    """A file of two datasets behind a web server, and the server."""
+    pytest.importorskip("obstore.store", reason="the extra cloud is not installed")
+    path = made(tmp_path / "a.h5")
+    with h5py.File(path, "r+") as file:
+        file.create_dataset("b", data=-VALUES, chunks=CHUNK)
+    with recording() as server:
+        server.values["/d/a.h5"] = path.read_bytes()
+        yield omnizarr.open(server.url("/d/a.h5"), mode="r", storage_options=FAST), server
+
+
+def test_several_selections_of_a_far_array_are_fetched_together(far, nodes):
+    group, server = far
+    starts = range(0, 60, 7)
+    server.requests()
+    found = omnizarr.read_many([(group["a"], np.s_[t : t + 3]) for t in starts])
+    for t, values in zip(starts, found, strict=True):
+        assert np.array_equal(values, VALUES[t : t + 3])
+    assert nodes["whole"] == 1
+    if is_native():
+        assert len(server.requests()) <= 30  # one or two for each selection; there are 1,152 chunks
+
+
+def test_one_selection_of_each_of_several_far_arrays_takes_the_nodes_that_lead_to_it(far, nodes):
+    group, server = far
+    server.requests()
+    first, second = omnizarr.read_many([(group["a"], 17), (group["b"], np.s_[40:42])])
+    assert np.array_equal(first, VALUES[17])
+    assert np.array_equal(second, -VALUES[40:42])
+    if is_native():
+        assert nodes["whole"] == 0
+        assert len(server.requests()) <= 20
+
+
+def test_a_loader_reads_the_whole_index_and_fetches_as_from_other_files(far, nodes):
+    group, _ = far
+    loader = omnizarr.data.Loader({"x": group["a"], "i": np.arange(60)}, batch=7, shuffle="full")
+    for batch in loader:
+        assert np.array_equal(batch["x"], VALUES[batch["i"]])
+    assert nodes["whole"] == 1
+    assert Part(group["a"]).is_remote == is_native()
