@@ -161,7 +161,7 @@ def _remove(text: str, start: int, names: list[str], removed: frozenset[str], ed
     kept: str | None = None
     for name in names:
         if name in removed:
-            run = run or name
+            run = name if run is None else run
             continue
         if run is not None:
             edits.append(_Edit(_find(text, start, run).start, _find(text, start, name).start, ""))
