@@ -92,6 +92,24 @@ def test_attributes_of_an_extension_are_not_those_of_the_array():
         assert V3.load_plain({"zarr.json": json.dumps(document).encode()}, documents.parse_part) is None
 
 
+@pytest.mark.parametrize("name", [b'"attributes" :', b'"attributes"\n:'])
+def test_attributes_of_an_extension_are_not_those_of_an_array_whose_name_is_before_a_space(name):
+    document = {**NUMPY, "other": {"must_understand": False, "attributes": {"a": 1}}, "last": {}}
+    text = json.dumps(document, separators=(",", ":")).encode().replace(b'"last":', name)
+    assert V3.load_plain({"zarr.json": text}, documents.parse_part) is None
+    found = loaded(V3, {"zarr.json": text})
+    assert (found.attributes, found.unknown["other"]["attributes"]) == ({}, {"a": 1})
+
+
+def test_long_texts_are_not_remembered():
+    long = {**NUMPY, "attributes": {"a": 1}, "other": {"must_understand": False, "text": "x" * 5000}}
+    assert V3.load_plain({"zarr.json": json.dumps(long).encode()}, documents.parse_part) is None
+    of_v2 = json.dumps({**OF_V2, "other": "x" * 5000}).encode()
+    assert V2.load_plain({".zarray": of_v2, ".zattrs": b'{"a": 1}'}, documents.parse_part) is None
+    short = json.dumps({**NUMPY, "attributes": {"text": "x" * 5000}}).encode()
+    assert agree(V3, {"zarr.json": short}).attributes == {"text": "x" * 5000}
+
+
 def test_a_changed_array_is_written_with_its_change():
     text = json.dumps({**NUMPY, "attributes": {"units": "m"}}).encode()
     found = agree(V3, {"zarr.json": text})

@@ -209,12 +209,14 @@ _remembered: Final[Memo[ArrayMetadata]] = Memo(plain=True)
 """Arrays without attributes by their valid ``.zarray``."""
 _remembered_texts: Final[Memo[ArrayMetadata]] = Memo(exact=True)
 """The same by the text of that."""
+_MOST_TEXT: Final = 4096
+"""Bytes of a ``.zarray`` that is remembered."""
 
 
 def load_plain(texts: Mapping[str, bytes], parse: Callable[[bytes], JSON]) -> ArrayMetadata | None:
     """Return the array in ordinary texts. ``.zarray`` is parsed only if its text is not known."""
     data = texts.get(".zarray")
-    if data is None or len(texts) > 1 + (".zattrs" in texts):
+    if data is None or len(data) > _MOST_TEXT or len(texts) > 1 + (".zattrs" in texts):
         return None
     attributes: Any = {}
     if ".zattrs" in texts:

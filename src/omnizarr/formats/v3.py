@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache, partial
@@ -227,6 +228,9 @@ def _load_array(reader: Reader, document: Mapping[str, JSON]) -> ArrayMetadata:
 
 
 _ATTRIBUTES: Final = '"attributes":'
+_find_attributes: Final = re.compile(r'"attributes"[ \t\r\n]*:').findall
+_MOST_AROUND: Final = 4096
+"""Characters of a text without its attributes that is remembered."""
 _framed: Final[Memo[ArrayMetadata]] = Memo(exact=True)
 """Arrays without attributes by their texts, in which these are left out."""
 
@@ -246,7 +250,8 @@ def load_plain(texts: Mapping[str, bytes], parse: Callable[[bytes], JSON]) -> Ar
     frame = text[:start] + text[stop:]
     like = _framed.known(frame)
     if like is None:
-        like = _array_around(f"{text[:start]}{{}}{text[stop:]}", parse)
+        around = f"{text[:start]}{{}}{text[stop:]}"
+        like = _array_around(around, parse) if len(around) <= _MOST_AROUND else None
         if like is None:
             return None
         _framed.put(frame, like)
@@ -255,9 +260,11 @@ def load_plain(texts: Mapping[str, bytes], parse: Callable[[bytes], JSON]) -> Ar
 
 def _array_around(text: str, parse: Callable[[bytes], JSON]) -> ArrayMetadata | None:
     """Return the array in a text whose attributes were replaced by ``{}``; None if that was another member."""
+    if len(_find_attributes(text)) > 1:
+        return None
     document = parse(text.encode())
     # Of a scalar, the attributes can say how its chunk is named.
-    if not isinstance(document, Mapping) or text.count(_ATTRIBUTES) > 1 or not document.get("shape"):
+    if not isinstance(document, Mapping) or not document.get("shape"):
         return None
     problems: list[Problem] = []
     found = load({DOCUMENT: document}, problems.append) if document.get("attributes") == {} else None
