@@ -1,5 +1,6 @@
 """Conversions of netCDF files; netCDF4-python and h5py read the content of files, not omnizarr."""
 
+import json
 import os
 from pathlib import Path
 
@@ -700,3 +701,30 @@ def test_chunks_of_shards_become_the_chunks_of_a_file(tmp_path):
     with netCDF4.Dataset(tmp_path / "x.nc") as written:
         assert written["a"].chunking() == [2, 3]
         np.testing.assert_array_equal(written["a"][...], values)
+
+
+def test_shards_that_are_compressed_as_a_whole_are_the_chunks_of_a_file(tmp_path):
+    values = np.arange(96, dtype="i4").reshape(8, 12)
+    root = omnizarr.create_group(tmp_path / "x.zarr")
+    root.create_array("a", shape=(8, 12), dtype="i4", chunks=(2, 3), shards=(8, 6), dimension_names=("y", "x"))
+    path = tmp_path / "x.zarr/a/zarr.json"
+    document = json.loads(path.read_text())
+    document["codecs"].append({"name": "gzip", "configuration": {"level": 1}})
+    path.write_text(json.dumps(document))
+    omnizarr.open_array(tmp_path / "x.zarr", path="a")[...] = values
+    assert omnizarr.convert(tmp_path / "x.zarr", tmp_path / "x.nc").verified
+    with netCDF4.Dataset(tmp_path / "x.nc") as written:
+        assert written["a"].chunking() == [8, 6]
+        np.testing.assert_array_equal(written["a"][...], values)
+
+
+@pytest.mark.parametrize("shape", [["x", 2], [2], [-1, 10**30], [None, 2]])
+def test_chunks_of_shards_that_are_wrong_are_named(tmp_path, shape):
+    root = omnizarr.create_group(tmp_path / "x.zarr")
+    root.create_array("a", shape=(4, 4), dtype="i1", chunks=(2, 2), shards=(4, 4), dimension_names=("y", "x"))
+    path = tmp_path / "x.zarr/a/zarr.json"
+    document = json.loads(path.read_text())
+    document["codecs"][0]["configuration"]["chunk_shape"] = shape
+    path.write_text(json.dumps(document))
+    with pytest.raises(MetadataError, match="shape of an inner chunk"):
+        omnizarr.convert(tmp_path / "x.zarr", tmp_path / "x.nc")
