@@ -241,6 +241,17 @@ def test_pages_of_tiff_whose_sizes_differ_are_several_in_a_round(server, tmp_pat
     assert len(rounds) <= 12
 
 
+def test_of_large_pages_of_tiff_whose_sizes_differ_only_the_directories_are_fetched(server, tmp_path, monkeypatch):
+    monkeypatch.setattr("omnizarr.readers.hdf5.source._SMALL", 0)
+    heights = np.random.default_rng(1).uniform(1400, 2100, 20)
+    content = pages_of(tmp_path / "x.tif", heights)
+    assert len(content) / 20 > 2**19
+    serve(server, "x.tif", content)()
+    found = ranges_of(server)
+    assert len(found) <= 24
+    assert sum(stop - start for start, stop in found) < len(content) / 3
+
+
 def test_levels_of_tiff_pages_are_fetched_together(server, tmp_path, rounds):
     content = pages_of(tmp_path / "x.tif", [512] * 20, levels=2)
     group = serve(server, "x.tif", content)()

@@ -32,6 +32,7 @@ _LEAST, _RECENT = 2, 16  # distances between directories from which the next one
 _TREES: Final = 32  # pages whose trees are read together
 _PER_PAGE: Final = 1 << 20  # bytes that are fetched for each, if the file is small and its pages differ much
 _PER_ROUND: Final = 1 << 21  # bytes that are fetched together for pages that differ much, if the file is larger
+_LEAST_IN_ROUND: Final = 4  # pages in them: with fewer, one by one takes less time, as only directories are fetched
 _MOST_DIFFERING: Final = 1 << 27  # bytes of such a file: of a larger one, too much would be fetched
 _SHARE: Final = 0.25  # of a page that may be fetched to find the directory behind it
 _SUB: Final = 330
@@ -344,7 +345,7 @@ class _Ahead:
             return
         if self._source.is_small:
             yield address, address + self._many * _PER_PAGE
-        elif self._source.size <= _MOST_DIFFERING and 2 * mean <= _PER_ROUND:
+        elif self._source.size <= _MOST_DIFFERING and _LEAST_IN_ROUND * mean <= _PER_ROUND:
             yield address, address + _PER_ROUND
 
 
