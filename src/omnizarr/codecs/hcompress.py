@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
+Small = NDArray[np.uint8]
 
 _MAGIC: Final = b"\xdd\x99"
 _HEAD: Final = struct.Struct(">2siiiq3B")
@@ -50,7 +51,7 @@ def decode(data: bytes, count: int) -> Ints:
     )  # fmt: skip
     for quadrant, number in quadrants:
         _read_planes(reader, quadrant, number)
-    if reader.nibbles(1)[0]:
+    if reader.nibbles(1).any():
         raise ValueError("its bit planes do not end where they should")
     flat = found.reshape(-1)
     there = np.flatnonzero(flat)
@@ -75,15 +76,14 @@ class _Bits:
             sixes |= padded[place : place + len(sixes)] << (5 - place)
         self._sixes = sixes.tobytes()
 
-    def nibbles(self, count: int) -> Ints:
+    def nibbles(self, count: int) -> Small:
         """Return numbers of four bits."""
         stop = self._at + 4 * count
         if stop > len(self._bits):
             raise ValueError("the tile ends too early")
         bits = self._bits[self._at : stop].reshape(count, 4)
         self._at = stop
-        found: Ints = bits.astype(np.int64) @ np.array([8, 4, 2, 1], np.int64)
-        return found
+        return (np.packbits(bits, axis=1)[:, 0] >> 4).astype(np.uint8)
 
     def codes(self, count: int) -> list[int]:
         """Return what `count` codes mean."""
@@ -125,13 +125,16 @@ def _read_planes(reader: _Bits, out: Ints, planes: int) -> None:
             nodes = _tree(reader, rows, columns)
         else:
             raise ValueError(f"a bit plane has form {form}")
-        out |= _quarters(nodes, rows, columns) << bit
+        if nodes.any():
+            out |= _quarters(nodes, rows, columns).astype(np.int64) << bit
 
 
-def _tree(reader: _Bits, rows: int, columns: int) -> Ints:
-    """Return the lowest nodes of a tree."""
+def _tree(reader: _Bits, rows: int, columns: int) -> Small:
+    """Return the lowest nodes of a tree; one node for all if none has a bit."""
     levels = _levels(rows, columns)
-    nodes = np.array([reader.codes(1)], np.int64)
+    nodes = np.array([reader.codes(1)], np.uint8)
+    if not nodes.any():
+        return nodes
     for level in range(1, levels):
         step = levels - level
         shape = (rows + (1 << step) - 1) >> step, (columns + (1 << step) - 1) >> step
@@ -141,9 +144,9 @@ def _tree(reader: _Bits, rows: int, columns: int) -> Ints:
     return nodes
 
 
-def _quarters(nodes: Ints, rows: int, columns: int) -> Ints:
+def _quarters(nodes: Small, rows: int, columns: int) -> Small:
     """Return the four bits of each node as two rows and two columns, without those beyond the edge."""
-    found = np.empty((nodes.shape[0], 2, nodes.shape[1], 2), np.int64)
+    found = np.empty((nodes.shape[0], 2, nodes.shape[1], 2), np.uint8)
     for row in range(2):
         for column in range(2):
             found[:, row, :, column] = nodes >> (3 - 2 * row - column) & 1
