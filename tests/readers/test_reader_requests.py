@@ -11,6 +11,7 @@ import pytest
 
 import omnizarr
 from omnizarr.errors import OmnizarrError
+from omnizarr.settings import engines
 from omnizarr.stores.manifests.file import File
 from tests.readers.grib_files import field2, message2, section
 from tests.stores.recording import FAST, recording
@@ -158,7 +159,8 @@ def test_a_plane_takes_the_parts_of_an_old_index_that_lead_to_it(server):
     array = serve(server, "x.h5", content)()["v"]
     server.requests()
     np.testing.assert_array_equal(array[60], values[60])
-    assert len(server.requests()) <= 6
+    if engines.choice(None) != "reference" and engines.module() is not None:  # which asks the store for each chunk
+        assert len(server.requests()) <= 6
     np.testing.assert_array_equal(array[...], values)
 
 
