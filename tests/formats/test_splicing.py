@@ -129,7 +129,9 @@ def test_a_member_is_found_beside_others_of_its_name(text: str, expected: str) -
     assert spliced(Revision(text, write), old, new) == expected
 
 
-@pytest.mark.parametrize("text", ['{"": null, "a": null, "b": null}', '{"x": 1, "": 2, "a": 3, "b": 4}', '{"b": 1, "": 2}'])
+@pytest.mark.parametrize(
+    "text", ['{"": null, "a": null, "b": null}', '{"x": 1, "": 2, "a": 3, "b": 4}', '{"b": 1, "": 2}']
+)
 def test_a_member_without_a_name_is_removed(text: str) -> None:
     old = json.loads(text)
     for new in ({"b": old["b"]}, {name: value for name, value in old.items() if name not in ("", "a")}):

@@ -140,6 +140,13 @@ def test_a_large_copy_is_compared_in_pieces(monkeypatch):
         Copier(source, Forgetful(), verify=True).copier()("more", "more")
 
 
+def test_a_large_copy_is_read_once_from_a_store_that_does_not_read_parts(monkeypatch):
+    monkeypatch.setattr(copying, "_COMPARED", 4)
+    target = Far({})
+    Copier(MemoryStore({"a": bytes(100)}), target, verify=True).copier()("a", "a")
+    assert target.calls == [("get", "a")]
+
+
 def test_values_are_copied_side_by_side():
     source, meet = Far({str(number): b"1" for number in range(64)}), threading.Barrier(16)
 

@@ -19,7 +19,7 @@ from omnizarr.errors import Remedy, StoreError
 from omnizarr.model import ArrayMetadata
 from omnizarr.nodes import detection, holdings
 from omnizarr.nodes.location import StorePath, dialects_at
-from omnizarr.stores import Store, pool, verbs
+from omnizarr.stores import LocalStore, Store, pool, verbs
 from omnizarr.stores.base import Buffer
 from omnizarr.support.lazy import Lazy
 from omnizarr.support.locks import RLock
@@ -175,11 +175,16 @@ class Copier:
     def _holds(self, key: str, value: Buffer) -> bool:
         """Return whether the target has this value."""
         piece = _PIECE if self.in_pieces else _COMPARED
-        if len(value) < piece and not self.in_pieces:
+        if not self.in_pieces and (len(value) < piece or not reads_parts(self.target, key)):
             return equals(self.target.get(key), value)
         view = memoryview(value)
         spans = ((start, start + piece) for start in range(0, len(view) + 1, piece))
         return all(equals(self.target.get(key, span), view[slice(*span)]) for span in spans)
+
+
+def reads_parts(store: Store, key: str) -> bool:
+    """Return whether a store certainly reads a part of a value without reading, or making, all of it."""
+    return isinstance(store, LocalStore) or verbs.pinned(store, key) is not None
 
 
 def equals(found: Buffer | None, value: Buffer) -> bool:

@@ -1,6 +1,7 @@
 """`omnizarr.digest` against a second implementation, written from the page "Digests" of the manual alone."""
 
 import hashlib
+import importlib
 import itertools
 import json
 import math
@@ -14,6 +15,7 @@ from hypothesis.extra import numpy as hnp
 
 import omnizarr
 from omnizarr.errors import ChunkError, MissingDependencyError, NotRepresentableError
+from omnizarr.stores import MemoryStore, WrapperStore
 from omnizarr.tools.digest import report as digests
 from tests.tools import hierarchies
 
@@ -370,3 +372,21 @@ class TestStoredBytes:
         assert omnizarr.digest_of_bytes(tmp_path / "x.zarr") == dandi(files)
         inside = {key.removeprefix("types/"): data for key, data in files.items() if key.startswith("types/")}
         assert omnizarr.digest_of_bytes(tmp_path / "x.zarr", path="types") == dandi(inside)
+
+    def test_of_large_values_in_pieces_or_at_once(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(importlib.import_module("omnizarr.tools.digest.digester"), "_PIECE", 4)
+        files = {"less": b"123", "one": b"1234", "two": b"12345678", "more": b"123456789", "none": b""}
+        for key, value in files.items():
+            (tmp_path / key).write_bytes(value)
+        assert omnizarr.digest_of_bytes(tmp_path) == dandi(files)
+        asked = []
+
+        class Whole(WrapperStore):
+            """A store that makes all of a value to return a part."""
+
+            def get(self, key, span=None):
+                asked.append((key, span))
+                return super().get(key, span)
+
+        assert omnizarr.digest_of_bytes(Whole(MemoryStore(files))) == dandi(files)
+        assert sorted(each for each in asked if each[0] in files) == [(key, None) for key in sorted(files)]

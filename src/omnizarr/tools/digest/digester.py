@@ -21,6 +21,7 @@ from omnizarr.engine import budget
 from omnizarr.errors import NodeNotFoundError, OmnizarrError
 from omnizarr.model import grids
 from omnizarr.nodes import detection, holdings
+from omnizarr.nodes.copying import reads_parts
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import LocalStore, Store, pool
 from omnizarr.support import amounts
@@ -217,12 +218,15 @@ def _of_keys(where: StorePath, concurrency: int | None, progress: Progress, *, i
     if not sizes and _is_missing(where, is_given=is_given):
         raise detection.not_found(where, NodeNotFoundError)
     workers = concurrency or max(pool.default_concurrency(), where.store.features.concurrency)
-    piece = min(_PIECE, max(sizes.values(), default=_PIECE))
+    largest = max(sizes, key=sizes.__getitem__, default="")
+    piece = sizes.get(largest, 0)
+    in_pieces = piece > _PIECE and reads_parts(where.store, largest)
+    piece = _PIECE if in_pieces else piece
     workers = min(workers, max(1, budget.total() // max(piece, 1)))
 
     def look(key: str) -> tuple[list[str], str, int]:
         found, nbytes = hashlib.md5(usedforsecurity=False), 0
-        for data in _read(where.store, key, sizes[key]):
+        for data in _read(where.store, key, in_pieces=in_pieces and sizes[key] > _PIECE):
             found.update(data)
             nbytes += len(data)
             shown.tick(len(data))
@@ -232,16 +236,16 @@ def _of_keys(where: StorePath, concurrency: int | None, progress: Progress, *, i
         return _of_directory(list(pool.results(look, sizes, workers)))[0]
 
 
-def _read(store: Store, key: str, size: int) -> Iterator[Buffer]:
-    """Yield a value in pieces, or whole if it is small; nothing if it is missing."""
+def _read(store: Store, key: str, *, in_pieces: bool) -> Iterator[Buffer]:
+    """Yield a value, whole or in pieces; nothing if it is missing."""
     start = 0
     while True:
-        piece = store.get(key, (start, start + _PIECE) if size > _PIECE else None)
+        piece = store.get(key, (start, start + _PIECE) if in_pieces else None)
         if piece is None:
             return
         yield piece
         start += len(piece)
-        if size <= _PIECE or len(piece) < _PIECE:
+        if not in_pieces or len(piece) < _PIECE:
             return
 
 
