@@ -102,3 +102,12 @@ def test_elements_that_look_as_if_they_were_missing_are_said_when_they_are_read(
         with pytest.warns(UserWarning, match="look as if they were missing"):
             assert dataset["a"][:].tolist() == [None, 254, None]
         assert dataset["a"][1:].tolist() == [254, None]
+
+
+def test_the_remark_of_text_without_missing_elements_names_no_mask(tmp_path):
+    place = stored(np.array(["", "NA", "<NA>", "missing"], object), "string")
+    report = omnizarr.convert(place, tmp_path / "a.nc", strict=True)
+    (remark,) = [each for node in report.nodes for each in node.remarks if "no _FillValue is written" in each]
+    assert "masks" not in remark
+    with netCDF4.Dataset(tmp_path / "a.nc") as file:
+        assert file["a"][:].tolist() == ["", "NA", "<NA>", "missing"]

@@ -25,10 +25,9 @@ from omnizarr.tools.translate.translation import Loss
 
 _FILL_VALUE: Final = "_FillValue"
 _TEXTS: Final = ("", "NA", "<NA>", "missing")
-_NONE_MISSING: Final = (
-    "no _FillValue is written: no element is missing, and each value is that of an element; netCDF4-python masks those "
-    "with netCDF's default fill value, unless set_auto_mask(False) is called"
-)
+_NONE_MISSING: Final = "no _FillValue is written: no element is missing, and elements have all values that were tried"
+_MASKED: Final = "; netCDF4-python masks elements with netCDF's default fill value; set_auto_mask(False) prevents it"
+"""Of numbers: strings have no default fill value that is masked."""
 _FEW_BYTES: Final = 2
 """Bytes of integers of which all values are looked at."""
 
@@ -54,7 +53,7 @@ def with_exact_fills(source: Source) -> tuple[Source, tuple[Loss, ...], dict[str
             if why and not _is_any_missing(array):
                 kept[name] = replace(each, attributes={k: v for k, v in each.attributes.items() if k != _FILL_VALUE})
                 fills[full] = None
-                remarks[full] = (_NONE_MISSING,)
+                remarks[full] = (_NONE_MISSING if each.type is types.STRING else _NONE_MISSING + _MASKED,)
                 continue
             if why:
                 losses.append(Loss(path[1:], f"{MEMBERS}/{name}", f"member {name}", f"{name!r} is left out: {why}"))
