@@ -30,7 +30,7 @@ from omnizarr.nodes.reading import pair_of, prepare_many
 from omnizarr.nodes.resizing import AppendedShape
 from omnizarr.nodes.writing import converted_value
 from omnizarr.stores.tasks import run, turn, waited
-from omnizarr.support import warned
+from omnizarr.support.warned import warn
 
 if TYPE_CHECKING:
     from omnizarr.nodes.info_card import ArrayInfo
@@ -261,7 +261,7 @@ class AsyncArray(ArrayProperties, AsyncIndexed):
             except Exception as error:
                 # What cancels tasks, such as a timeout or a TaskGroup, has to see that this one has ended so.
                 cancelled.add_note(f"what waited in a writer could not be stored: {error}")
-                warned.warn(f"the task was cancelled, and what waited in its writer could not be stored: {error}")
+                warn(f"the task was cancelled, and what waited in its writer could not be stored: {error}")
                 raise cancelled from error
             raise
         except BaseException:

@@ -15,7 +15,7 @@ from omnizarr.errors import ValueTypeError
 from omnizarr.model.datatypes.optional import VALID, VALUE, is_optional
 from omnizarr.netcdf import types
 from omnizarr.netcdf.types import AnyType, UserType
-from omnizarr.support import warned
+from omnizarr.support.warned import warn
 
 AnyArray: TypeAlias = NDArray[Any]
 Conversion: TypeAlias = Callable[[AnyArray], AnyArray]
@@ -92,7 +92,7 @@ def _filler(inner: Conversion | None, nc_type: AnyType, fill: Any, *, warns: boo
             given, missing = np.ma.getdata(found), np.ma.getmaskarray(found)
         values = np.array(given if inner is None else inner(given), nc_type.dtype)
         if warns and np.any(equals(values, fill) & ~missing):
-            warned.warn(
+            warn(
                 f"elements of the value {fill!r}, which is the _FillValue, look as if they were missing: "
                 "omnizarr.open_array tells them apart"
             )

@@ -229,7 +229,8 @@ def _seen_in(above: tuple[Store, str], where: StorePath) -> StorePath:
 
 def _above(store: Store) -> tuple[Store, str] | None:
     """Return what `_outermost` does, remembered where it takes long to find out."""
-    if store.features.concurrency == 1:
+    # What has nothing above may be a store in memory: to look one up compares all values of stores.
+    if store.features.concurrency == 1 or store.above() is None:
         return _outermost(store)
     enclosing = consolidated.enclosing
     return enclosing[store] if store in enclosing else enclosing.setdefault(store, _outermost(store))

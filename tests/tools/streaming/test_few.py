@@ -7,7 +7,7 @@ import omnizarr
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import MemoryStore
 from omnizarr.tools.streaming.few import FewChunks
-from tests.fakes import FaultyStore
+from tests.fakes import FaultyStore, UnlistableStore
 
 KEYS = [
     "zarr.json",
@@ -41,15 +41,23 @@ def test_nothing_is_known_before_a_listing_ended(top):
     assert few.of("b") is None
 
 
-def test_listing_that_would_take_longer_than_one_for_each_array_is_given_up(top):
+def test_listing_that_would_take_longer_than_one_for_each_array_is_given_up(top, monkeypatch):
     few = FewChunks(top, {"a", "b"})
-    few.look(f"b/c/{number}" for number in range(10**9))
+    monkeypatch.setattr(top.store, "list_prefix", lambda _: (f"b/c/{number}" for number in range(10**9)))
+    few.look()
     assert few.of("a") is None
 
 
-def test_name_that_no_store_keeps_apart_from_two_is_not_believed(top):
+def test_name_that_no_store_keeps_apart_from_two_is_not_believed(top, monkeypatch):
     few = FewChunks(top, {"a", "b"})
-    few.look(["a/c/0\0c/1"])
+    monkeypatch.setattr(top.store, "list_prefix", lambda _: ["a/c/0\0c/1"])
+    few.look()
+    assert few.of("a") is None
+
+
+def test_stores_that_cannot_list_are_not_asked():
+    few = FewChunks(StorePath(UnlistableStore(MemoryStore(dict.fromkeys(KEYS, b"")))), {"a", "b"})
+    few.look()
     assert few.of("a") is None
 
 

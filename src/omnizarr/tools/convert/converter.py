@@ -490,7 +490,7 @@ class _Work:
         if not naming.is_far(self.root.store):
             return None
         few = FewChunks(self.root, frozenset(self._at(step).path for step in self.plan.steps if step.is_array))
-        few.look(self.root.store.list_prefix(self.root.prefix))
+        few.look()
         return few
 
     def _copy_files(self, *, is_complete: bool) -> None:

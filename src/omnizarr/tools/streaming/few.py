@@ -43,6 +43,7 @@ class FewChunks:
         self._number = len(arrays)
         self._found: dict[str, str | None] = {}
         self._is_whole = False
+        self._top = top
         store = top.store
         self.is_of_use = len(arrays) > 1 and store.features.listing == "complete" and top.home is None
         """Whether a listing tells which chunks are stored."""
@@ -64,12 +65,13 @@ class FewChunks:
             yield key
         self._is_whole = True
 
-    def look(self, keys: Iterable[str]) -> None:
-        """Note the keys of a listing that is asked for nothing else; not at all if there are many of them."""
+    def look(self) -> None:
+        """Note the keys of a listing that is made for this; none if it fails, or if there are many."""
         if not self.is_of_use:
             return
         most = _ENOUGH + _WORTH_IT * self._number
         with suppress(StoreError, NotImplementedError):
+            keys = self._top.store.list_prefix(self._top.prefix)
             for number, _ in enumerate(self.noting(keys)):
                 if number >= most:
                     break

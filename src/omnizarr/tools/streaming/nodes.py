@@ -269,7 +269,7 @@ class NodesBelow(Mapping[str, Node]):
     def look_for_chunks(self) -> None:
         """List the chunks of all arrays together, where it saves requests, and nothing else has done so."""
         if naming.is_far(self._where.store):
-            self.few.look(self._where.store.list_prefix(self._where.prefix))
+            self.few.look()
 
     def __contains__(self, path: object) -> bool:
         return path in self._read or path in self.errors
