@@ -4,13 +4,14 @@ import threading
 from dataclasses import replace
 
 import numpy as np
+import obstore.store
 import pytest
 
 import omnizarr
-from omnizarr.errors import StoreError, StoreLimitError
+from omnizarr.errors import ConflictError, StoreError, StoreLimitError
 from omnizarr.nodes import copying
-from omnizarr.nodes.copying import Copier, Done
-from omnizarr.stores import MemoryStore, WrapperStore, verbs
+from omnizarr.nodes.copying import Copier, Done, pieces, same_value
+from omnizarr.stores import LocalStore, MemoryStore, ObjectStore, WrapperStore, verbs
 from omnizarr.stores.base import answers
 
 
@@ -122,6 +123,103 @@ def test_no_more_bytes_are_in_memory_than_may_be_in_flight(size):
         Copier(source, target).run((str(number), str(number)) for number in range(200))
     assert len(list(target.list())) == 200
     assert source.most <= 2**16
+
+
+@pytest.mark.parametrize("size", [2**12, 2**15])
+def test_values_of_no_bytes_do_not_show_that_all_others_are_small(size):
+    source = Far({str(number): bytes(size * (number > 0)) for number in range(100)})
+    with omnizarr.config.set(bytes_in_flight=2**16):
+        Copier(source, Landing(source)).run((str(number), str(number)) for number in range(100))
+    assert source.most <= 2**16
+
+
+class Telling(Far):
+    """A store that knows how large values are, and reads parts."""
+
+    @answers(verbs.get_within)
+    def _get_within(self, key, most):
+        verbs.check_limit(self, key, self.size(key) or 0, most)
+        return self.get(key)
+
+    @answers(verbs.pinned)
+    def _pinned(self, key):
+        return lambda spans: verbs.get_spans(self.store, key, spans)
+
+
+def test_one_large_value_is_in_memory_among_many_small_ones_from_the_first():
+    sizes = [10 if number % 7 else 2**15 for number in range(100)]
+    source = Telling({str(number): bytes(size) for number, size in enumerate(sizes)})
+    target = Landing(source)
+    with omnizarr.config.set(bytes_in_flight=2**16):
+        Copier(source, target).run((str(number), str(number)) for number in range(100))
+    assert {key: len(target.get(key)) for key in target.list()} == dict(zip(map(str, range(100)), sizes, strict=True))
+    assert source.most <= 2**16 + 32 * 10
+
+
+def test_a_value_that_is_too_large_is_an_error_in_any_share():
+    source = Telling({str(number): bytes(2**10 * (number + 1)) for number in range(20)})
+    with omnizarr.config.set(bytes_in_flight=2**14), pytest.raises(StoreLimitError, match="20480"):
+        Copier(source, MemoryStore(), most=19 * 2**10).run((str(number), str(number)) for number in range(20))
+
+
+def stores_with_versions(tmp_path):
+    return LocalStore(tmp_path), ObjectStore(obstore.store.MemoryStore())
+
+
+@pytest.mark.parametrize("kind", [0, 1])
+class TestValuesThatAreReplacedWhileTheyAreReadInPieces:
+    OLD, NEW = bytes(range(1, 9)), bytes(range(11, 19))
+
+    @pytest.fixture
+    def store(self, tmp_path, kind, monkeypatch):
+        monkeypatch.setattr(copying, "_PIECE", 4)
+        store = stores_with_versions(tmp_path)[kind]
+        store.set("a", self.OLD)
+        return store
+
+    def test_are_no_mixture(self, store):
+        read = pieces(store, "a", 4)
+        assert bytes(next(read)) == self.OLD[:4]
+        store.set("a", self.NEW)
+        with pytest.raises(ConflictError):
+            list(read)
+
+    def test_may_be_removed(self, store):
+        read = pieces(store, "a", 4)
+        next(read)
+        store.delete("a")
+        with pytest.raises(ConflictError):
+            list(read)
+
+    @pytest.mark.parametrize("length", [1, 3, 4, 7, 8, 9])
+    def test_are_whole_otherwise(self, store, length):
+        found = list(map(bytes, pieces(store, "a", length)))
+        assert b"".join(found) == self.OLD
+        assert {len(piece) for piece in found[:-1]} <= {length}
+        assert list(pieces(store, "missing", length)) == []
+
+    def test_are_copied_as_they_are_then(self, store, monkeypatch):
+        self.replaces_after_the_first_piece(store, monkeypatch)
+        target = MemoryStore()
+        Copier(store, target, in_pieces=True).copier()("a", "a")
+        assert bytes(target.get("a")) == self.NEW
+
+    def test_are_compared_as_they_are_then(self, store, monkeypatch):
+        mixture = MemoryStore({"b": self.OLD[:4] + self.NEW[4:]})
+        self.replaces_after_the_first_piece(store, monkeypatch)
+        assert not same_value(store, "a", mixture, "b")
+
+    def replaces_after_the_first_piece(self, store, monkeypatch):
+        plain, left = copying.pieces, [True]
+
+        def replacing(*args):
+            for piece in plain(*args):
+                yield piece
+                if args[0] is store and left:
+                    left.pop()
+                    store.set("a", self.NEW)
+
+        monkeypatch.setattr(copying, "pieces", replacing)
 
 
 def test_a_large_copy_is_compared_in_pieces(monkeypatch):

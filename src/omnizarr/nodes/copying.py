@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from itertools import chain, count, groupby, islice
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+from itertools import chain, count, groupby, islice, zip_longest
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, TypeVar
 
 from omnizarr.engine import budget
-from omnizarr.errors import Remedy, StoreError
+from omnizarr.errors import ConflictError, Remedy, StaleError, StoreError, StoreLimitError
 from omnizarr.model import ArrayMetadata
 from omnizarr.nodes import detection, holdings
 from omnizarr.nodes.location import StorePath, dialects_at
 from omnizarr.stores import LocalStore, Store, pool, verbs
 from omnizarr.stores.base import Buffer
+from omnizarr.stores.manifests.file import File
 from omnizarr.support.lazy import Lazy
 from omnizarr.support.locks import RLock
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 else:
     tempfile = Lazy("tempfile")
 
+T = TypeVar("T")
 Pair: TypeAlias = tuple[str, str]
 """The key of a value in the source, and in the target."""
 
@@ -36,6 +38,8 @@ _PIECE: Final = 4 * 2**20
 """Bytes of a file that are read at once; a larger one is read in such pieces."""
 _COMPARED: Final = 16 * 2**20
 """Bytes of a copy that are read at once to be compared."""
+_ATTEMPTS: Final = 3
+"""How often a value is read that is replaced while it is read in pieces."""
 
 
 class Done(NamedTuple):
@@ -105,50 +109,66 @@ class Copier:
     def copier(self) -> Callable[[str, str], Done]:
         """Return a function that copies the value of a key to another key. Several threads may call it at a time.
 
-        It learns how large values are. The first ones, and large ones, wait for each other, so that not too many bytes
-        are in memory.
+        As many values are copied side by side as fit into the bytes in flight. A store that reads parts refuses those
+        that are larger than their share, before it reads them; they wait for each other. Of other stores, one value
+        shows first how large they are, and then each round takes twice as many as the last.
         """
         is_within = self.source is self.target and self.by_server and self.keeps == "none" and not self.verify
         copy = self._copy_within if is_within else self._copy_through
         most, in_flight = self.at_once, budget.total()
         if is_within or most == 1:
-            return copy
+            return lambda key, copied: copy(key, copied, self.most)
         turns, lanes = count(), [RLock() for _ in range(most)]
-        largest = in_flight
+        refuses: bool | None = None
+        finished = largest = 0
+        is_unknown = False  # whether a value is too large for its share, by how much is not known yet
 
         def room() -> int:
-            return max(1, min(most, in_flight // max(largest, 1)))
+            if is_unknown:
+                return 1
+            return max(1, min(most if refuses else 2 * finished, most, in_flight // max(largest, 1)))
+
+        def limit_of(found: int) -> int | None:
+            share = in_flight // found if refuses and found > 1 else None
+            return self.most if share is None or (self.most is not None and self.most <= share) else share
 
         def copy_in_turn(key: str, copied: str) -> Done:
-            nonlocal largest
-            found = room()
-            if found < most:
-                with lanes[next(turns) % found]:
-                    if room() < most:
-                        done = copy(key, copied)
-                        largest = done.nbytes if largest == in_flight else max(largest, done.nbytes)
-                        return done
-            done = copy(key, copied)
-            largest = max(largest, done.nbytes)
-            return done
+            nonlocal refuses, finished, largest, is_unknown
+            if refuses is None:
+                refuses = not self.in_pieces and reads_parts(self.source, key)
+            while True:
+                found = room()
+                limit = limit_of(found)
+                with lanes[next(turns) % found] if found < most else nullcontext():
+                    if found < most and room() > found:
+                        continue  # meanwhile others have shown that there is more room
+                    try:
+                        done = copy(key, copied, limit)
+                    except StoreLimitError:
+                        if limit == self.most:
+                            raise
+                        is_unknown = True
+                        continue
+                    finished, largest = finished + 1, max(largest, done.nbytes)
+                    if found == 1:
+                        is_unknown = False
+                    return done
 
         return copy_in_turn
 
-    def _copy_within(self, key: str, copied: str) -> Done:
+    def _copy_within(self, key: str, copied: str, _: int | None) -> Done:
         """Let the store copy the value."""
         size = self.source.size(key) if self.sized else 0
         if size is None or not verbs.copy_value(self.source, key, copied):
             return _NOTHING
         return Done(size, is_written=True)
 
-    def _copy_through(self, key: str, copied: str) -> Done:
-        """Read the value, and write it."""
+    def _copy_through(self, key: str, copied: str, most: int | None) -> Done:
+        """Read the value, and write it. Raises StoreLimitError if it has more than `most` bytes."""
         if self.keeps == "all" and self.target.exists(copied):
             return _NOTHING
         if not self.in_pieces:
-            return self._put(
-                copied, self.source.get(key) if self.most is None else verbs.get_within(self.source, key, self.most)
-            )
+            return self._put(copied, self.source.get(key) if most is None else verbs.get_within(self.source, key, most))
         value = self.source.get(key, (0, _PIECE))
         if value is None or len(value) < _PIECE:
             return self._put(copied, value)
@@ -177,14 +197,57 @@ class Copier:
         piece = _PIECE if self.in_pieces else _COMPARED
         if not self.in_pieces and (len(value) < piece or not reads_parts(self.target, key)):
             return equals(self.target.get(key), value)
-        view = memoryview(value)
-        spans = ((start, start + piece) for start in range(0, len(view) + 1, piece))
-        return all(equals(self.target.get(key, span), view[slice(*span)]) for span in spans)
+        if len(value) < piece:
+            return equals(self.target.get(key, (0, piece)), value)
+        view, start = memoryview(value), 0
+        for found in pieces(self.target, key, piece):
+            if not equals(found, view[start : start + piece]):
+                return False
+            start += len(found)
+        return start == len(view)
 
 
 def reads_parts(store: Store, key: str) -> bool:
     """Return whether a store certainly reads a part of a value without reading, or making, all of it."""
     return isinstance(store, LocalStore) or verbs.pinned(store, key) is not None
+
+
+def pieces(store: Store, key: str, length: int) -> Iterator[Buffer]:
+    """Yield a value in pieces of one version; nothing if it is missing. Only the last one is shorter than `length`.
+
+    Raises ConflictError if the value is replaced or removed meanwhile; in a store without stamps, only if it is
+    removed.
+    """
+    file, start, stamp = File(store, key), 0, None
+    try:
+        while (found := file.pieces([(start, start + length)])) is not None:
+            (piece,) = found
+            if not start and len(piece) == length and not reads_parts(store, key):
+                stamp, found = verbs.stamp(store, key), file.pieces([(0, length)])
+                piece = piece if found is None else found[0]
+            yield piece
+            start += len(piece)
+            if len(piece) < length:
+                break
+    except StaleError as error:
+        raise ConflictError("the value was replaced while it was read", store=str(store), key=key) from error
+    if found is None and start:
+        raise ConflictError("the value was removed while it was read", store=str(store), key=key)
+    if stamp is not None and verbs.stamp(store, key) != stamp:
+        raise ConflictError("the value was replaced while it was read", store=str(store), key=key)
+
+
+def steadily(read: Callable[[], T]) -> T:
+    """Return what a function returns that reads a value in pieces; begin again if it is replaced meanwhile.
+
+    Raises ConflictError if that goes on.
+    """
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            return read()
+        except ConflictError:
+            continue
+    return read()
 
 
 def equals(found: Buffer | None, value: Buffer) -> bool:
@@ -193,33 +256,30 @@ def equals(found: Buffer | None, value: Buffer) -> bool:
 
 
 def same_value(one: Store, key: str, other: Store, other_key: str) -> bool:
-    """Return whether two stores hold equal bytes at two keys, read in pieces; missing values are equal, too."""
-    start = 0
-    while True:
-        span = start, start + _PIECE
-        left, right = one.get(key, span), other.get(other_key, span)
-        if left is None or right is None:
-            return left is None and right is None
-        if not equals(left, right):
-            return False
-        if len(left) < _PIECE:
-            return True
-        start += _PIECE
+    """Return whether two stores hold equal bytes at two keys, read in pieces; missing values are equal, too.
+
+    Raises ConflictError if one of them is replaced again and again while it is read.
+    """
+
+    def compare() -> bool:
+        both = zip_longest(pieces(one, key, _PIECE), pieces(other, other_key, _PIECE))
+        return all(left is not None and right is not None and equals(left, right) for left, right in both)
+
+    return steadily(compare)
 
 
 @contextmanager
 def _mapped(store: Store, key: str) -> Iterator[Buffer]:
     """Give a temporary copy of a large value, of which only a part is in memory at a time."""
     with tempfile.TemporaryFile() as file:
-        start = 0
-        while True:
-            piece = store.get(key, (start, start + _PIECE))
-            if piece is None:
-                raise StoreError("a file was removed while it was copied", store=str(store), key=key)
-            file.write(piece)
-            start += len(piece)
-            if len(piece) < _PIECE:
-                break
+
+        def fill() -> int:
+            file.seek(0)
+            file.truncate()
+            return sum(file.write(piece) for piece in pieces(store, key, _PIECE))
+
+        if not steadily(fill):
+            raise StoreError("a file was removed while it was copied", store=str(store), key=key)
         file.flush()
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped, memoryview(mapped) as view:
             yield view

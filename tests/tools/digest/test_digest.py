@@ -390,3 +390,18 @@ class TestStoredBytes:
 
         assert omnizarr.digest_of_bytes(Whole(MemoryStore(files))) == dandi(files)
         assert sorted(each for each in asked if each[0] in files) == [(key, None) for key in sorted(files)]
+
+    def test_of_a_value_that_is_replaced_while_it_is_read(self, tmp_path, monkeypatch):
+        digester = importlib.import_module("omnizarr.tools.digest.digester")
+        monkeypatch.setattr(digester, "_PIECE", 4)
+        path, plain, left = tmp_path / "a", digester.pieces, [b"abcdefgh"]
+        path.write_bytes(b"12345678")
+
+        def replacing(*args):
+            for piece in plain(*args):
+                yield piece
+                if left:
+                    path.write_bytes(left.pop())
+
+        monkeypatch.setattr(digester, "pieces", replacing)
+        assert omnizarr.digest_of_bytes(tmp_path) == dandi({"a": b"abcdefgh"})

@@ -21,7 +21,7 @@ from omnizarr.engine import budget
 from omnizarr.errors import NodeNotFoundError, OmnizarrError
 from omnizarr.model import grids
 from omnizarr.nodes import detection, holdings
-from omnizarr.nodes.copying import reads_parts
+from omnizarr.nodes.copying import pieces, reads_parts, steadily
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import LocalStore, Store, pool
 from omnizarr.support import amounts
@@ -225,28 +225,31 @@ def _of_keys(where: StorePath, concurrency: int | None, progress: Progress, *, i
     workers = min(workers, max(1, budget.total() // max(piece, 1)))
 
     def look(key: str) -> tuple[list[str], str, int]:
-        found, nbytes = hashlib.md5(usedforsecurity=False), 0
-        for data in _read(where.store, key, in_pieces=in_pieces and sizes[key] > _PIECE):
-            found.update(data)
-            nbytes += len(data)
-            shown.tick(len(data))
-        return key.removeprefix(where.prefix).split("/"), found.hexdigest(), nbytes
+        told = 0
+
+        def hashed() -> tuple[str, int]:
+            nonlocal told
+            found, nbytes = hashlib.md5(usedforsecurity=False), 0
+            for data in _read(where.store, key, in_pieces=in_pieces and sizes[key] > _PIECE):
+                found.update(data)
+                nbytes += len(data)
+                if nbytes > told:  # not twice, if the value was replaced and is read again
+                    shown.tick(nbytes - told)
+                    told = nbytes
+            return found.hexdigest(), nbytes
+
+        return (key.removeprefix(where.prefix).split("/"), *steadily(hashed))
 
     with Tracker(progress, "digesting", sum(sizes.values())) as shown:
         return _of_directory(list(pool.results(look, sizes, workers)))[0]
 
 
 def _read(store: Store, key: str, *, in_pieces: bool) -> Iterator[Buffer]:
-    """Yield a value, whole or in pieces; nothing if it is missing."""
-    start = 0
-    while True:
-        piece = store.get(key, (start, start + _PIECE) if in_pieces else None)
-        if piece is None:
-            return
-        yield piece
-        start += len(piece)
-        if not in_pieces or len(piece) < _PIECE:
-            return
+    """Yield a value, whole or in pieces of one version; nothing if it is missing."""
+    if in_pieces:
+        return pieces(store, key, _PIECE)
+    value = store.get(key)
+    return iter(() if value is None else (value,))
 
 
 def _is_missing(where: StorePath, *, is_given: bool) -> bool:
