@@ -61,6 +61,12 @@ class Task:
     size: Size
     slices: int
     ncdump: str
+    cpu: bool = False
+
+    @property
+    def clock(self) -> Callable[[], float]:
+        """What is counted: seconds that pass, or those of processors that the process takes."""
+        return time.process_time if self.cpu else time.perf_counter
 
     @property
     def dataset(self) -> Any:
@@ -84,7 +90,7 @@ def make_large(task: Task, name: str) -> Outcome:
     """Store a walk in steps of 1/16, as a sensor of limited precision sees one, under noise enough to be work."""
     options = {"zlib": True, "complevel": 1, "shuffle": True} if name == "zlib" else {}
     rng = np.random.default_rng(7)
-    began = time.perf_counter()
+    began = task.clock()
     with task.dataset(task.place(name), "w") as dataset:
         for label, length in (("time", task.size.planes), ("y", 720), ("x", 720)):
             dataset.createDimension(label, length)
@@ -92,12 +98,12 @@ def make_large(task: Task, name: str) -> Outcome:
         for start in range(0, task.size.planes, CHUNKS[0]):
             steps = rng.integers(-3, 4, (CHUNKS[0], 720, 720), dtype=np.int8)
             variable[start : start + CHUNKS[0]] = np.cumsum(steps, axis=-1, dtype=np.float32) / 16
-    return time.perf_counter() - began, None
+    return task.clock() - began, None
 
 
 def make_many(task: Task, name: str) -> Outcome:
     """Store many small variables with attributes."""
-    began = time.perf_counter()
+    began = task.clock()
     with task.dataset(task.place(name), "w") as dataset:
         dataset.createDimension("y", 10)
         dataset.createDimension("x", 20)
@@ -105,7 +111,7 @@ def make_many(task: Task, name: str) -> Outcome:
             variable = dataset.createVariable(f"v{number:03}", "f4", ("y", "x"))
             variable.setncatts({"units": "K", "long_name": f"temperature {number}", "valid_min": np.float32(0)})
             variable[...] = number
-    return time.perf_counter() - began, None
+    return task.clock() - began, None
 
 
 def whole(task: Task, name: str, *, mask: bool = True) -> Outcome:
@@ -113,9 +119,9 @@ def whole(task: Task, name: str, *, mask: bool = True) -> Outcome:
     with task.dataset(task.place(name)) as dataset:
         variable = dataset["v"]
         variable.set_auto_maskandscale(mask)
-        began = time.perf_counter()
+        began = task.clock()
         result = variable[...]
-        took = time.perf_counter() - began
+        took = task.clock() - began
         return took, digest(result)
 
 
@@ -147,10 +153,10 @@ def boxes(task: Task, name: str, corners: list[list[int]]) -> Outcome:
     results = []
     with task.dataset(task.place(name)) as dataset:
         variable = dataset["v"]
-        began = time.perf_counter()
+        began = task.clock()
         for t, y, x in corners:
             results.append(variable[t, y : y + BOX, x : x + BOX])
-        took = time.perf_counter() - began
+        took = task.clock() - began
     return took, digest(np.ma.stack(results))
 
 
@@ -162,11 +168,11 @@ def append(task: Task, name: str) -> Outcome:
     for label, length in (("time", None), ("y", 64), ("x", 64)):
         dataset.createDimension(label, length)
     variable = dataset.createVariable("v", "f4", ("time", "y", "x"), chunksizes=(1, 64, 64))
-    began = time.perf_counter()
+    began = task.clock()
     for number, row in enumerate(rows):
         variable[number] = row
     dataset.close()
-    took = time.perf_counter() - began
+    took = task.clock() - began
     with import_module("netCDF4").Dataset(place) as dataset:
         result = digest(dataset["v"][...])
     remove(place)
@@ -177,21 +183,22 @@ def records(task: Task, name: str) -> Outcome:
     """Write records, and those of a coordinate, one by one or in blocks, and close the dataset.
 
     `name` says what they are (planes, or numbers), whether each is read again at once, how many variables there are,
-    and how many records are written together.
+    how many records are written together, and how many are in a chunk; 0 leaves that to the library.
     """
     kind, *numbers = name.split("-")
-    variables, block = map(int, numbers)
+    variables, block, length = map(int, numbers)
     inner = {} if kind == "numbers" else {"y": 16, "x": 32}
     place = task.place(f"{name}-{task.library}")
     shape = (task.size.records, *inner.values())
     values = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
     times = np.arange(task.size.records, dtype=np.float64)
     dataset = task.dataset(place, "w")
-    for label, length in {"time": None, **inner}.items():
-        dataset.createDimension(label, length)
-    made = [dataset.createVariable(f"v{number}", "f4", ("time", *inner)) for number in range(variables)]
-    coordinate = dataset.createVariable("time", "f8", ("time",))
-    began = time.perf_counter()
+    for label, size in {"time": None, **inner}.items():
+        dataset.createDimension(label, size)
+    own = {"chunksizes": (length, *inner.values())} if length else {}
+    made = [dataset.createVariable(f"v{number}", "f4", ("time", *inner), **own) for number in range(variables)]
+    coordinate = dataset.createVariable("time", "f8", ("time",), **({"chunksizes": (length,)} if length else {}))
+    began = task.clock()
     for start in range(0, task.size.records, block):
         which = start if block == 1 else slice(start, start + block)
         for variable in made:
@@ -200,7 +207,7 @@ def records(task: Task, name: str) -> Outcome:
                 _ = variable[which]
         coordinate[which] = times[which]
     dataset.close()
-    took = time.perf_counter() - began
+    took = task.clock() - began
     with import_module("netCDF4").Dataset(place) as dataset:
         result = [digest(dataset[each][...]) for each in ("time", "v0", f"v{variables - 1}")]
     remove(place)
@@ -216,20 +223,20 @@ def remove(place: str) -> None:
 def open_many(task: Task, name: str) -> Outcome:
     """Open a dataset, and look at all that it has."""
     task.dataset(task.place(name)).close()
-    began = time.perf_counter()
+    began = task.clock()
     with task.dataset(task.place(name)) as dataset:
         result = {key: [variable.shape, variable.units] for key, variable in dataset.variables.items()}
-    return time.perf_counter() - began, result
+    return task.clock() - began, result
 
 
 def dump(task: Task, name: str) -> Outcome:
     """Print the header, with a program that is started for it."""
     program = [sys.executable, "-m", "omnizarr", "dump"] if task.library == "omnizarr" else [task.ncdump]
-    began = time.perf_counter()
+    began = task.clock()
     done = subprocess.run(  # noqa: S603
         [*program, "-h", task.place(name)], capture_output=True, text=True, check=True, cwd=running.ROOT
     )
-    return time.perf_counter() - began, sorted(line.strip() for line in done.stdout.splitlines()[1:])
+    return task.clock() - began, sorted(line.strip() for line in done.stdout.splitlines()[1:])
 
 
 def digest(result: Any) -> list[Any]:
@@ -279,7 +286,7 @@ WORKLOADS: Final = (
         Workload(
             f"{{records:,}} {words} of {variables} variable{'s' * (variables > 1)}, {how}",
             "records",
-            f"{kind}-{variables}-{block}",
+            f"{kind}-{variables}-{block}-0",
             1,
         )
         for kind, words, counts, blocks in (
@@ -289,6 +296,21 @@ WORKLOADS: Final = (
         )
         for variables in counts
         for block, how in blocks.items()
+    ),
+    *(
+        Workload(
+            f"{{records:,}} {words} of {variables} variable{'s' * (variables > 1)} in chunks of {length:,}, {how}",
+            "records",
+            f"{kind}-{variables}-{block}-{length}",
+            1,
+        )
+        for kind, words, counts, lengths in (
+            ("planes", "records", (1, 20), (16, 100)),
+            ("numbers", "numbers", (1, 20), (1, 16, 1024)),
+        )
+        for variables in counts
+        for length in lengths
+        for block, how in {1: "one by one", 10: "by ten", 100: "by a hundred"}.items()
     ),
     Workload(f"a dataset of {VARIABLES} variables opened", "open_many", "many", 1),
     Workload(f"the header of {VARIABLES} variables printed", "dump", "many"),
@@ -359,7 +381,7 @@ def row(title: str, workload: Workload, found: dict[str, Any]) -> str:
     if workload.target is not None:
         words += f" (wanted: {workload.target:g} ×)"
     reasons = "".join(f"\n    {library}: {reason}" for library, reason in found["reasons"].items())
-    return f"{title:<44}" + "".join(f"{cell:>11}" for cell in cells) + f"  {words}{reasons}"
+    return f"{title:<64}" + "".join(f"{cell:>11}" for cell in cells) + f"  {words}{reasons}"
 
 
 def markdown(document: dict[str, Any], workloads: dict[str, Workload]) -> str:
@@ -397,6 +419,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a fifth of the size, fewer slices and rounds")
     parser.add_argument("--only", help="workloads whose title contains this")
     parser.add_argument("--rounds", type=int, help="how many times each measures")
+    parser.add_argument("--cpu", action="store_true", help="count seconds of processors, not those that pass")
     parser.add_argument("--directory", type=Path, help="where to make files (default: a temporary directory)")
     parser.add_argument(
         "--ncdump", default=shutil.which("ncdump"), help="netCDF-C's program, 4.9.3 or later (default: on the path)"
@@ -419,7 +442,7 @@ def main() -> None:
             **running.about(folder), "netCDF4": netcdf4.__version__, "netCDF-C": netcdf4.__netcdf4libversion__,
         }  # fmt: skip
         print(", ".join(f"{name}: {value}" for name, value in document["about"].items()))
-        print(" " * 44 + "".join(f"{library:>11}" for library in LIBRARIES) + "  omnizarr to netCDF4", flush=True)
+        print(" " * 64 + "".join(f"{library:>11}" for library in LIBRARIES) + "  omnizarr to netCDF4", flush=True)
         present = ""
         workloads: dict[str, Workload] = {}
         for workload in WORKLOADS:
@@ -427,7 +450,9 @@ def main() -> None:
             title = workload.title.format(slices=slices, appends=size.appends, records=size.records)
             if options.only and options.only not in title:
                 continue
-            tasks = [Task(library, folder, size, slices, options.ncdump or "ncdump") for library in LIBRARIES]
+            tasks = [
+                Task(library, folder, size, slices, options.ncdump or "ncdump", options.cpu) for library in LIBRARIES
+            ]
             if workload.data != present:
                 clear(folder)
                 present = workload.data

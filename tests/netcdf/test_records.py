@@ -219,6 +219,24 @@ def test_records_are_stored_when_all_variables_have_them_if_they_are_many(monkey
     assert all(first == second for first, second in lengths)
 
 
+def test_memory_of_records_that_were_stored_is_used_again_and_none_stays_after_sync(monkeypatch):
+    monkeypatch.setattr(records, "MOST_AT_ONCE", 6_000)
+    made_room = []
+    monkeypatch.setattr(records, "_room", lambda *given, make=records._room: made_room.append(1) or make(*given))
+    store = MemoryStore()
+    dataset = made(store)
+    for number in range(0, 3000, 3):
+        dataset["v"][number : number + 3] = np.arange(number, number + 3)[:, None]
+        dataset["t"][number : number + 3] = np.arange(number, number + 3)
+        if number == 1500:  # what was read before does not change with the memory
+            read = dataset["v"][number - 2 : number + 3]
+    assert len(made_room) < 20
+    dataset.sync()
+    assert dataset._session.records._rooms == {}
+    assert read[:, 0].tolist() == [1498, 1499, 1500, 1501, 1502]
+    assert seen(store) == list(range(3000))
+
+
 @pytest.mark.parametrize("options", [{"buffered": False}, {"mode": "as"}, {"mode": "r+s"}])
 def test_unbuffered_each_write_is_stored_when_it_returns(options):
     store = MemoryStore()

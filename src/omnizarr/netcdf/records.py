@@ -47,6 +47,10 @@ MOST_AT_ONCE: Final = 24 * 2**20
 LONGEST: Final = 5.0
 """Seconds after which the next write stores pending records."""
 _FIRST_ROOM: Final = 16
+_GROWTH: Final = 16
+_ROOMY: Final = 2 * 2**20
+"""Up to this many bytes, a piece makes room for `_GROWTH` times as many records as it has. Copying them to a new place
+takes longer than storing them, and pages that are not touched take no memory."""
 _EXACT: Final = frozenset({"bytes", "vlen-utf8", "vlen-bytes", "transpose", "numcodecs.shuffle"})
 """Codecs of elements that return exactly what they got."""
 _COST: Final = 4096
@@ -82,6 +86,26 @@ class Piece:
         if isinstance(first, slice) and all(isinstance(each, slice) and each.step == 1 for each in selection):
             self.start, self.stop = first.start, first.stop
 
+    @classmethod
+    def kept(cls, selection: Selection, values: NDArray[Any], room: NDArray[Any] | None) -> Piece:
+        """Return a piece with a copy of the values, in the room of an earlier piece if they fit."""
+        piece = cls(selection, values)
+        length = piece.stop - piece.start
+        is_fit = room is not None and (room.dtype, room.shape[1:]) == (values.dtype, values.shape[1:])
+        if length != len(values) or (length == 1 and not is_fit):  # room is made when others follow
+            piece._values = values.copy()
+            return piece
+        if room is None or not is_fit or len(room) < length:
+            room = _room(length, values)
+        room[:length] = values
+        piece._values = room
+        return piece
+
+    @property
+    def room(self) -> NDArray[Any] | None:
+        """Memory for a later piece, after this one is stored: with pages that the system need not find again."""
+        return self._values if self.stop > self.start and not self._values.dtype.hasobject else None
+
     @property
     def values(self) -> NDArray[Any]:
         """The values to store."""
@@ -98,7 +122,7 @@ class Piece:
         held = self.stop - self.start
         needed = held + len(values)
         if needed > len(self._values):
-            roomy = np.empty((max(needed, 2 * held, _FIRST_ROOM), *values.shape[1:]), self._values.dtype)
+            roomy = _room(max(needed, 2 * held), self._values)
             roomy[:held] = self._values[:held]
             self._values = roomy
         self._values[held:needed] = values
@@ -134,6 +158,12 @@ class Piece:
         return all(start < end and begin < stop for (start, stop), (begin, end) in pairs)
 
 
+def _room(least: int, like: NDArray[Any]) -> NDArray[Any]:
+    """Return room for at least so many records, and for more if that takes no memory before they come."""
+    fitting = _ROOMY // max(like[:1].nbytes, 1)
+    return np.empty((max(least, min(_GROWTH * least, fitting), _FIRST_ROOM), *like.shape[1:]), like.dtype)
+
+
 class Waiting(NamedTuple):
     """The part of a read that comes from pending records.
 
@@ -157,7 +187,7 @@ class Records:
         Whether there are pending records.
     """
 
-    __slots__ = ("__weakref__", "_is_storing", "_pieces", "_session", "_since", "_size", "waits")
+    __slots__ = ("__weakref__", "_is_storing", "_pieces", "_rooms", "_session", "_since", "_size", "waits")
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -178,6 +208,7 @@ class Records:
 
     def _forget(self) -> None:
         self._pieces: dict[Variable, list[Piece]] = {}
+        self._rooms: dict[Variable, NDArray[Any] | None] = {}
         self._size = 0
         self._since = 0.0
         self.waits = False
@@ -192,7 +223,9 @@ class Records:
         """
         with self._session.lock:
             if self.waits and self._is_time(variable, values.nbytes, grown):
+                stored = self._pieces
                 self.store()
+                self._rooms = {each: pieces[-1].room for each, pieces in stored.items()}
             place = place_of(variable, selection)
             if place is Place.INSIDE:
                 return False
@@ -218,7 +251,7 @@ class Records:
             self.waits = True
         pieces = self._pieces.setdefault(variable, [])
         if not (pieces and pieces[-1].extend(selection, values)):
-            pieces.append(Piece(selection, values.copy()))
+            pieces.append(Piece.kept(selection, values, self._rooms.pop(variable, None)))
             self._size += _COST
         self._size += values.nbytes
         for dim, length in zip(variable._dims, grown, strict=True):
@@ -229,6 +262,7 @@ class Records:
     def store(self) -> None:
         """Store all pending records. If that fails, they stay pending."""
         if not self.waits:
+            self._rooms = {}
             return
         with self._session.lock:
             if self._is_storing or not self.waits:
