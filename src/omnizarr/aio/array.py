@@ -338,6 +338,6 @@ async def read_many(
     ]
     await run(lambda array: array._bind(), {id(array): array for array, _ in wanted}.values(), budget.MOST_REQUESTS)  # noqa: SLF001
     jobs = prepare_many([(array.array, selection) for array, selection in wanted], out)
-    read = partial(transfer.read, concurrency=concurrency)
-    await run(lambda job: read(job.binding, job.plan, job.buffer), jobs, budget.MOST_REQUESTS)
+    groups = transfer.groups(jobs)
+    await run(lambda group: transfer.fill(group, concurrency), groups, budget.MOST_REQUESTS)
     return [job.shown() for job in jobs]

@@ -7,7 +7,9 @@ as there are cores, so that the loop continues. For other stores, the engine of 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from functools import partial
+from threading import Event
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
@@ -16,9 +18,11 @@ from omnizarr.aio import fetching
 from omnizarr.codecs.contract import AnyArray
 from omnizarr.engine import Binding, reference
 from omnizarr.indexing import Pieces, Plan
+from omnizarr.nodes import reading
+from omnizarr.nodes.reading import Prepared
 from omnizarr.stores import LocalStore, MemoryStore, Store
 from omnizarr.stores.asynchronous import called, is_awaitable
-from omnizarr.stores.tasks import near, waited
+from omnizarr.stores.tasks import near, stoppable, waited
 
 # Selections up to this size are copied in the loop, because passing them to a thread takes as long.
 _SMALL: Final = 128 * 1024
@@ -46,6 +50,31 @@ async def read(binding: Binding, plan: Plan, out: AnyArray, concurrency: int | N
         await _read_near(binding, plan, out, concurrency)
     else:
         await waited(engine.read, binding, plan, out, concurrency)
+
+
+def groups(jobs: Sequence[Prepared]) -> list[list[Prepared]]:
+    """Return which selections to read by one call of `fill`: those of one array whose chunks Python fetches."""
+    found: dict[int, list[Prepared]] = {}
+    for job in jobs:
+        binding = job.binding
+        is_shared = binding.asks_store and binding.elements is None and not engine.is_remote(binding)
+        found.setdefault(id(binding.plain if is_shared else job), []).append(job)
+    return [*found.values()]
+
+
+async def fill(jobs: Sequence[Prepared], concurrency: int | None) -> None:
+    """Fill the buffers of a group. The store is asked once for a chunk that several of its selections need."""
+    if len(jobs) == 1:
+        (job,) = jobs
+        await read(job.binding, job.plan, job.buffer, concurrency)
+        return
+    store = jobs[0].binding.store
+    if is_awaitable(store):
+        await called(reading.fill, jobs, concurrency)
+        return
+    stop = Event()
+    function = partial(reading.fill, jobs, concurrency, stop.is_set)
+    await (near if store.features.concurrency <= 1 else stoppable)(function, stop.set)
 
 
 async def _read_near(binding: Binding, plan: Plan, out: AnyArray, concurrency: int | None) -> None:

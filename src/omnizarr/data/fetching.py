@@ -10,6 +10,7 @@ import numpy as np
 
 from omnizarr import engine, indexing
 from omnizarr.errors import ShapeError
+from omnizarr.nodes import reading
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.reading import Prepared
 from omnizarr.stores import pool
@@ -33,8 +34,7 @@ def read(boxes: Sequence[Box], indexes: Any = None) -> None:
 
     `indexes` is where indexes of shards are kept: the result of `omnizarr.engine.shard_indexes`.
     """
-    together: list[Prepared] = []
-    far: list[Prepared] = []
+    ways: dict[str, list[Prepared]] = {"far": [], "asked": [], "together": []}
     others: list[Callable[[], object]] = []
     concurrency = None
     for array, place, out in boxes:
@@ -44,20 +44,34 @@ def read(boxes: Sequence[Box], indexes: Any = None) -> None:
             _check_size(array, place)
             concurrency = array._config.concurrency  # noqa: SLF001 - a part of Array
             prepared = array._prepare(indexing.basic, place, out, None)  # noqa: SLF001
-            if prepared.binding.elements is None and engine.can_read_together(prepared.binding):
-                together.append(prepared)
-            elif engine.is_remote(prepared.binding):
-                far.append(prepared)
-            else:
+            way = _way_of(prepared.binding)
+            if way is None:
                 others.append(partial(_alone, prepared))
+            else:
+                ways[way].append(prepared)
         else:
             others.append(partial(array.lazy[place].read, out=out))
+    far, asked, together = ways.values()
     if together:
-        _finish(together, engine.read_together, concurrency)
+        engine.read_together(_requests(together), concurrency)
     if far:
-        _finish(far, partial(engine.read_many, indexes=indexes), concurrency)
+        engine.read_many(_requests(far), concurrency, indexes)
+    if asked:
+        reading.fill(asked, concurrency)
+    _finish([*together, *far, *asked])
     if others:
         pool.run(_call, others, min(len(others), _workers(boxes, concurrency)), 1)
+
+
+def _way_of(binding: engine.Binding) -> str | None:
+    """Return how boxes of an array are read together: "asked" means that Python asks the store for chunks."""
+    if engine.is_remote(binding):
+        return "far"
+    if binding.elements is not None:
+        return None
+    if binding.asks_store:
+        return "asked"
+    return "together" if engine.can_read_together(binding) else None
 
 
 def _check_size(array: Array, place: tuple[slice, ...]) -> None:
@@ -74,8 +88,11 @@ def _check_size(array: Array, place: tuple[slice, ...]) -> None:
         )
 
 
-def _finish(jobs: list[Prepared], run: Any, concurrency: int | None) -> None:
-    run([(job.binding, job.plan, job.buffer) for job in jobs], concurrency)
+def _requests(jobs: Sequence[Prepared]) -> list[Any]:
+    return [(job.binding, job.plan, job.buffer) for job in jobs]
+
+
+def _finish(jobs: Sequence[Prepared]) -> None:
     for job in jobs:
         if not job.is_in_place:
             job.result()
@@ -83,8 +100,7 @@ def _finish(jobs: list[Prepared], run: Any, concurrency: int | None) -> None:
 
 def _alone(prepared: Prepared) -> None:
     engine.read(prepared.binding, prepared.plan, prepared.buffer, 1)
-    if not prepared.is_in_place:
-        prepared.result()
+    _finish([prepared])
 
 
 def _call(task: Callable[[], object]) -> None:

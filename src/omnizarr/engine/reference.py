@@ -15,19 +15,22 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from omnizarr.codecs.chain import Chain, memory_of, set_fill
 from omnizarr.codecs.contract import AnyArray, Buffer, Span
+from omnizarr.codecs.sharding import Sharding
 from omnizarr.codecs.streams import TOO_LOW
 from omnizarr.engine import cache
 from omnizarr.errors import ChunkMemoryError, ChunkSizeError, OmnizarrError, StoreLimitError
 from omnizarr.indexing import Piece, Pieces
 from omnizarr.stores import Store, pool, verbs, waiting
-from omnizarr.stores.base import Change, Reader, parts_of
+from omnizarr.stores.base import Change, Reader, answers_itself, parts_of
 from omnizarr.stores.local.directory import LocalStore
 
 if TYPE_CHECKING:
@@ -47,6 +50,7 @@ _SMALLEST_ENCODED = 8 * 1024
 _BYTES_PER_BATCH = 256 * 1024
 _SHARE_WANTED = 8  # a chunk is fetched at once if an eighth of it is wanted, in parts,
 _MOST_WHOLE = 64 * 1024 * 1024  # and it is not larger than this
+_MOST_CELLS = 4096  # of a selection with more inner chunks, these are not remembered
 _LEAST_IN_LOOP = 8  # pieces at once, even if answers are so fast that threads do not pay
 # In an event loop, chunks up to this size, or with a quarter of it stored, are decoded and encoded in the loop, because
 # passing them to a thread takes as long.
@@ -69,26 +73,51 @@ def read(binding: Binding, plan: Pieces, out: AnyArray, concurrency: int | None 
         for piece in plan:
             _read_piece(binding, out, found, piece)
     else:
-        smallest = _SMALLEST_RAW if binding.chain.is_raw else _SMALLEST_ENCODED
-        workers, batch = _share(binding, pieces, concurrency, smallest)
+        workers, batch = _share(binding, pieces, concurrency, _smallest_read(binding))
         pool.run(partial(_read_piece, binding, out, found), plan, workers, batch)
     if pieces and not found:
         check_home(binding)
 
 
-def read_parts(parts: Sequence[tuple[Binding, Piece, AnyArray]]) -> None:
+Parts = Sequence[tuple["Binding", Piece, AnyArray]]
+"""Pieces of one chunk, and the arrays to fill. The bindings differ in nothing but what is done to elements."""
+
+
+def read_parts(parts: Parts, fetched: tuple[Buffer | None] | None = None) -> None:
     """Read pieces of the same chunk into several arrays, like `read`, and ask the store for the chunk once.
 
-    The bindings differ in nothing but what is done to elements.
+    `fetched` has the stored chunk, if the caller has asked for it.
     """
     binding, piece, _ = parts[0]
     found: list[bool] = []
-    wanted = sum(_size_of(out, each[2]) for _, each, out in parts)
-    shared = None if binding.cache is not None else _Shared(binding, piece[0], wanted)
+    shared = None
+    if binding.cache is None:
+        wanted = sum(_size_of(out, each[2]) for _, each, out in parts)
+        shared = _Shared(binding, piece[0], wanted, [each[1] for _, each, _ in parts], fetched)
     for each, piece, out in parts:
         _read_piece(each, out, found, piece, shared)
     if not found:
         check_home(binding)
+
+
+def read_parts_of_many(chunks: Sequence[Parts]) -> None:
+    """Call `read_parts` for several chunks of one array, for which the store is asked at once."""
+    binding = chunks[0][0][0]
+    left = dict(enumerate(chunks))
+    keys = [binding.key_of(parts[0][1][0]) for parts in chunks]
+    with suppress(OmnizarrError):
+        for position, value in verbs.get_many_within(binding.store, keys, binding.chain.most_stored):
+            read_parts(left[position], (value,))
+            del left[position]
+    for parts in left.values():  # one of them is broken, or cannot be fetched: this says which, and why
+        read_parts(parts)
+
+
+def asks_for_many(binding: Binding) -> bool:
+    """Return whether `read_parts_of_many` asks the store fewer times than `read_parts` would."""
+    store = binding.store
+    is_answered = answers_itself(store, verbs.get_many) or answers_itself(store, verbs.get_many_within)
+    return is_answered and binding.cache is None and not binding.chain.reads_part
 
 
 def check_home(binding: Binding) -> None:
@@ -141,6 +170,15 @@ def write_masked(
         raise error.add(store=str(binding.store), path=binding.path, key=key, coords=coords)
     except (MemoryError, OverflowError) as error:
         raise too_large(binding, chain, key, coords) from error
+
+
+def readers(binding: Binding, chunks: int, concurrency: int | None) -> int:
+    """Return how many threads are to read a number of chunks."""
+    return max(1, _share(binding, chunks, concurrency, _smallest_read(binding))[0])
+
+
+def _smallest_read(binding: Binding) -> int:
+    return _SMALLEST_RAW if binding.chain.is_raw else _SMALLEST_ENCODED
 
 
 def _share(binding: Binding, pieces: int, concurrency: int | None, smallest: int) -> tuple[int, int]:
@@ -318,10 +356,18 @@ class _Pinned:
 class _Shared:
     """A chunk of which several parts are read: what is fetched for one of them is there for all.
 
-    If much of it is wanted, it is fetched at once. If it cannot be decoded in parts, its elements are kept.
+    If much of it is wanted, it is fetched at once. Its elements are kept, and those of inner chunks as far as they are
+    wanted, so that each is decoded once.
     """
 
-    def __init__(self, binding: Binding, coords: tuple[int, ...], wanted: int) -> None:
+    def __init__(
+        self,
+        binding: Binding,
+        coords: tuple[int, ...],
+        wanted: int,
+        selections: Sequence[tuple[Any, ...]],
+        fetched: tuple[Buffer | None] | None = None,
+    ) -> None:
         self._chain = chain = binding.chain_for(coords)
         key = binding.key_of(coords)
         self._fetch = partial(_fetch, binding, chain, key)
@@ -331,22 +377,58 @@ class _Shared:
         self.is_pinned = read is not None
         self._source = self._fetch if read is None else _Pinned(binding, chain, key, read)
         self._value: list[Sequence[Buffer] | None] = []
+        if fetched is not None:
+            self._value.append(None if fetched[0] is None else [fetched[0]])
         self._parts: dict[tuple[Span, ...], Sequence[Buffer] | None] = {}
         self._elements: AnyArray | None = None
+        self._cell: tuple[int, ...] = ()
+        """Shape of the inner chunks, if several selections need one of them; () if not."""
+        self._decoded: set[tuple[int, ...]] = set()
+        """The inner chunks that are among the elements."""
+        serializer = chain.serializer[1]
+        if self._is_whole and isinstance(serializer, Sharding) and not (chain.filters or serializer.inner.is_raw):
+            cell = serializer.inner.spec.shape
+            found = [_cells_of(selection, chain.spec.shape, cell) or set() for selection in selections]
+            if sum(map(len, found)) > len(set().union(*found)):
+                self._cell = cell
 
     def read(self, selection: tuple[Any, ...], out: AnyArray) -> bool:
         """Set ``out[...] = decoded[selection]``. Return False if nothing is stored."""
-        if self._chain.reads_part:
-            return self._chain.read(self, selection, out, partial(_computed, self._chain))
+        chain = self._chain
+        if chain.reads_part:
+            cells = _cells_of(selection, chain.spec.shape, self._cell) if self._cell else None
+            if cells is None or (box := self._box_of(cells)) is None:
+                return chain.read(self, selection, out, partial(_computed, chain))
+            elements = self._kept()
+            if box:
+                if not chain.read(self, box, elements[box], partial(_computed, chain)):
+                    return False
+                self._decoded |= cells
+            out[...] = elements[selection]
+            return True
         value = self(None)
         if value is None:
             return False
         if self._elements is None:
-            elements = self._chain.empty()
-            _computed(self._chain, len(value[0]), self._chain.decode_into, value[0], elements)
-            self._elements = elements
-        out[...] = self._elements[selection]
+            _computed(chain, len(value[0]), chain.decode_into, value[0], self._kept())
+        out[...] = self._kept()[selection]
         return True
+
+    def _kept(self) -> AnyArray:
+        if self._elements is None:
+            self._elements = self._chain.empty()
+        return self._elements
+
+    def _box_of(self, cells: set[tuple[int, ...]]) -> tuple[slice, ...] | None:
+        """Return what to decode for some inner chunks: () if nothing; None if they form no box."""
+        missing = cells - self._decoded
+        if not missing:
+            return ()
+        first, last = (tuple(map(which, zip(*missing, strict=True))) for which in (min, max))
+        if math.prod(b - a + 1 for a, b in zip(first, last, strict=True)) != len(missing):
+            return None
+        lengths = zip(first, last, self._cell, self._chain.spec.shape, strict=True)
+        return tuple(slice(a * n, min((b + 1) * n, length), 1) for a, b, n, length in lengths)
 
     def __call__(self, spans: Sequence[Span] | None) -> Sequence[Buffer] | None:
         """Return parts of the stored chunk, or all of it: a source for `Chain.read`."""
@@ -359,6 +441,22 @@ class _Shared:
             self._value.append(self._fetch(None))
         value = self._value[0]
         return value if value is None or spans is None else parts_of(value[0], spans)
+
+
+def _cells_of(selection: tuple[Any, ...], shape: tuple[int, ...], cell: tuple[int, ...]) -> set[tuple[int, ...]] | None:
+    """Return in which inner chunks a selection lies; None if that is not worth finding out."""
+    along: list[AnyArray] = []
+    for each, length, n in zip(selection, shape, cell, strict=True):
+        if isinstance(each, slice):
+            numbers = np.arange(*each.indices(length))
+        elif isinstance(each, int | np.integer):
+            numbers = np.array([each])
+        else:
+            return None
+        along.append(np.unique(numbers // n))
+    if not 0 < math.prod(map(len, along)) <= _MOST_CELLS:
+        return None
+    return set(product(*(numbers.tolist() for numbers in along)))
 
 
 def _write_piece(binding: Binding, value: AnyArray, piece: Piece) -> None:

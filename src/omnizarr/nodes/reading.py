@@ -23,6 +23,8 @@ from omnizarr.stores import pool
 _Task: TypeAlias = Callable[[], object]
 _MOST_TOGETHER = 1 << 14
 """How many pieces of selections are compared, to read those of the same chunk together."""
+_MOST_ASKED = 64
+"""For how many chunks a store is asked at once, if it answers that itself."""
 
 
 class Prepared(NamedTuple):
@@ -186,18 +188,20 @@ def read_many(
 
 def read_prepared(jobs: Sequence[Prepared], concurrency: int | None = None) -> list[Any]:
     """Read selections that are prepared, like `read_many`."""
+    fill(jobs, concurrency)
+    return [job.out if job.is_in_place else job.shown() for job in jobs]
+
+
+def fill(
+    jobs: Sequence[Prepared], concurrency: int | None = None, is_stopped: Callable[[], bool] | None = None
+) -> None:
+    """Fill the buffers of selections.
+
+    Once `is_stopped` returns True, no further chunk is read from stores that answer in Python.
+    """
     if _are_plain(jobs):
-        together = [job for job in jobs if job.binding.elements is None and engine.can_read_together(job.binding)]
-        if len(together) == 1:
-            together = []
-        if together:
-            engine.read_together([(job.binding, job.plan, job.buffer) for job in together], concurrency)
-        if len(together) < len(jobs):
-            done = set(map(id, together))
-            for job in jobs:
-                if id(job) not in done:
-                    engine.read(job.binding, job.plan, job.buffer, concurrency)
-        return [job.out if job.is_in_place else job.shown() for job in jobs]
+        _read_apart(jobs, concurrency)
+        return
     seeking = _seeking(jobs, concurrency)
     far: dict[Hashable, list[Prepared]] = {}
     near: list[_Task] = []
@@ -210,9 +214,26 @@ def read_prepared(jobs: Sequence[Prepared], concurrency: int | None = None) -> l
     here = itertools.chain(near, _near([job for job in jobs if _is_near(job.binding)], concurrency))
     tasks = [here, seeking.values(), *(_tasks(several) for several in far.values())]
     workers = len(seeking) + sum(_share(several, concurrency) for several in far.values())
+    workers = max(workers, _readers(jobs, concurrency))
     workers = min(budget.MOST_REQUESTS, workers) or 1
-    pool.run(_run, _in_turn(tasks), min(workers, concurrency or workers), 1)
-    return [job.shown() for job in jobs]
+    mixed = _in_turn(tasks)
+    if is_stopped is not None:
+        mixed = itertools.takewhile(lambda _: not is_stopped(), mixed)
+    pool.run(_run, mixed, min(workers, concurrency or workers), 1)
+
+
+def _read_apart(jobs: Sequence[Prepared], concurrency: int | None) -> None:
+    """Read selections that share no chunk, by one call of the native engine as far as that is possible."""
+    together = [job for job in jobs if job.binding.elements is None and engine.can_read_together(job.binding)]
+    if len(together) == 1:
+        together = []
+    if together:
+        engine.read_together([(job.binding, job.plan, job.buffer) for job in together], concurrency)
+    if len(together) < len(jobs):
+        done = set(map(id, together))
+        for job in jobs:
+            if id(job) not in done:
+                engine.read(job.binding, job.plan, job.buffer, concurrency)
 
 
 def _seeking(jobs: Sequence[Prepared], concurrency: int | None) -> dict[int, _Task]:
@@ -243,22 +264,49 @@ def _is_near(binding: Binding) -> bool:
     return binding.elements is not None or (binding.store.features.concurrency <= 1 and not engine.is_remote(binding))
 
 
+def _readers(jobs: Sequence[Prepared], concurrency: int | None) -> int:
+    """Return how many threads are to read chunks of stores that answer immediately, in Python."""
+    chunks: dict[int, int] = {}
+    bindings: dict[int, Binding] = {}
+    for job in jobs:
+        if _is_near(job.binding) and job.binding.asks_store and job.binding.elements is None:
+            number = id(job.binding.plain)
+            chunks[number] = chunks.get(number, 0) + len(job.plan)
+            bindings[number] = job.binding
+    return max((reference.readers(bindings[each], count, concurrency) for each, count in chunks.items()), default=1)
+
+
 def _near(jobs: Sequence[Prepared], concurrency: int | None) -> Iterator[_Task]:
     """Yield a function that reads each job, or each chunk. Jobs of one array decode each chunk once."""
     counts = Counter(id(job.binding.plain) for job in jobs)
     limits: dict[int, engine.Limits] = {}
-    asking: list[Prepared] = []
+    asking: dict[int, list[Prepared]] = {}
     for job in jobs:
         number = id(job.binding.plain)
         if counts[number] > 1 and job.binding.asks_store and job.binding.elements is None:
-            asking.append(job)
+            asking.setdefault(number, []).append(job)
         elif counts[number] > 1 and engine.is_stoppable(job.binding):
             if number not in limits:
                 limits[number] = engine.Limits(engine.shared_chunks(job.binding))
             yield partial(engine.read_within, limits[number], job.binding, job.plan, job.buffer, concurrency)
         else:
             yield partial(engine.read, job.binding, job.plan, job.buffer, concurrency)
-    yield from _tasks(asking)
+    apart: list[Prepared] = []
+    for several in asking.values():
+        sharing = _sharing(several)
+        yield from _tasks(sharing)
+        shared = set(map(id, sharing))
+        apart += [job for job in several if id(job) not in shared]
+    if apart:
+        yield partial(_read_apart, apart, concurrency)
+
+
+def _sharing(jobs: Sequence[Prepared]) -> Sequence[Prepared]:
+    """Return those selections of one array that need a chunk which another one needs, too; of very many chunks, all."""
+    if sum(len(job.plan) for job in jobs) > _MOST_TOGETHER:
+        return jobs
+    users = Counter(piece[0] for job in jobs for piece in job.plan)
+    return [job for job in jobs if any(users[piece[0]] > 1 for piece in job.plan)]
 
 
 def _tasks(jobs: Sequence[Prepared]) -> Iterator[_Task]:
@@ -268,17 +316,23 @@ def _tasks(jobs: Sequence[Prepared]) -> Iterator[_Task]:
         of_array.setdefault(id(job.binding.plain), []).append(job)
     for same in of_array.values():
         if len(same) == 1:
-            binding, plan, buffer, *_ = same[0]
-            for piece in plan:
-                yield partial(reference.read, binding, (piece,), buffer)
+            (job,) = same
+            for piece in job.plan:
+                yield partial(reference.read, job.binding, (piece,), job.buffer)
             continue
+        binding = same[0].binding
         pieces = ((job.binding, piece, job.buffer) for job in same for piece in job.plan)
         while some := list(itertools.islice(pieces, _MOST_TOGETHER)):
             of_chunk: dict[tuple[int, ...], list[tuple[Binding, indexing.Piece, AnyArray]]] = {}
             for each in some:
                 of_chunk.setdefault(each[1][0], []).append(each)
-            for parts in of_chunk.values():
-                yield partial(reference.read_parts, parts)
+            if binding.store.features.concurrency > 1 or not reference.asks_for_many(binding):
+                for parts in of_chunk.values():
+                    yield partial(reference.read_parts, parts)
+                continue
+            chunks = iter(of_chunk.values())
+            while several := list(itertools.islice(chunks, min(_MOST_ASKED, binding.most_in_flight))):
+                yield partial(reference.read_parts_of_many, several)
 
 
 def _share(jobs: Sequence[Prepared], concurrency: int | None) -> int:

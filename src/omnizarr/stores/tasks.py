@@ -43,6 +43,11 @@ async def waited(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) ->
     return await _threads_for("wait", _MOST_WAITING).call(partial(function, *args, **kwargs))
 
 
+async def stoppable(function: Callable[[], T], stop: Callable[[], object]) -> T:
+    """Return what `waited` does. If the task is cancelled while the function runs, `stop` makes it return soon."""
+    return await _threads_for("wait", _MOST_WAITING).call(function, stop)
+
+
 async def near(function: Callable[[], T], stop: Callable[[], object] | None = None, *, writes: bool = False) -> T:
     """Return the result of `function`, which accesses local data, called in a thread. Cancelled like `computed`.
 
