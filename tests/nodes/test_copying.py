@@ -9,10 +9,12 @@ import pytest
 
 import omnizarr
 from omnizarr.errors import ConflictError, StoreError, StoreLimitError
-from omnizarr.nodes import copying
+from omnizarr.nodes import copying, hierarchy
 from omnizarr.nodes.copying import Copier, Done, pieces, same_value
+from omnizarr.nodes.location import StorePath
 from omnizarr.stores import LocalStore, MemoryStore, ObjectStore, WrapperStore, verbs
 from omnizarr.stores.base import answers
+from tests.fakes import FaultyStore, WatchedStore
 
 
 class Far(WrapperStore):
@@ -309,3 +311,54 @@ def test_a_group_is_copied_from_a_store_that_cannot_list(zarr_format, new_format
     if zarr_format == new_format:
         assert omnizarr.copy(source["g"], dest, "h").copied == 4
         np.testing.assert_array_equal(dest["h/b/c"][...], np.arange(5))
+
+
+def growing(store, new):
+    """Return a store whose array gets longer when a value is first written to another one."""
+    left = [1]
+
+    def before(verb, key):
+        if verb == "set" and "/c/" in f"/{key}" and left:
+            left.pop()
+            array = omnizarr.open_array(store, path="g/a")
+            array.append(np.full(6, 9, "i4"))
+            store.delete("g/a/c/0")
+            omnizarr.open_group(store, path="g").create_array("new", data=np.arange(3))
+
+    return WatchedStore(new, before)
+
+
+COPIES = {
+    "copy_node": lambda old, new: omnizarr.copy_node(old, new, path="g", target_path="g"),
+    "copy_node of a store with latency": lambda old, new: omnizarr.copy_node(
+        FaultyStore(old, concurrency=8), FaultyStore(new, concurrency=8), path="g", target_path="g"
+    ),
+    "copy_store": omnizarr.copy_store,
+    "hierarchy.copy": lambda old, new: hierarchy.copy(StorePath(old, "g"), StorePath(new, "g")),
+}
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_what_comes_and_goes_while_it_is_copied_is_in_the_copy_or_not(name):
+    old, new = MemoryStore(), MemoryStore()
+    omnizarr.create_group(old, path="g").create_array("a", data=np.arange(10, dtype="i4"), chunks=2)
+    done = COPIES[name](old, growing(old, new))
+    if name == "copy_store":
+        new.delete("g/a/c/0")  # it copies keys, and removes none
+    copied, source = omnizarr.open_group(new, path="g"), omnizarr.open_group(old, path="g")
+    assert np.array_equal(copied["a"][...], source["a"][...])
+    assert copied["a"].shape == (16,)
+    assert np.array_equal(copied["new"][...], np.arange(3))
+    assert not name.startswith("copy_node") or "came or went" in str(done)
+
+
+def test_a_source_that_changes_faster_than_it_is_copied_is_named():
+    old, new, number = MemoryStore(), MemoryStore(), iter(range(2, 100))
+    array = omnizarr.create_array(old, shape=100, chunks=1, dtype="i4")
+    array[:2] = 1
+
+    def before(verb, key):
+        if verb == "set" and key.startswith("c/"):
+            array[next(number)] = 2
+
+    assert "goes on changing" in str(omnizarr.copy_node(old, WatchedStore(new, before)))

@@ -313,12 +313,30 @@ class Layout:
         self._is_document = document_test(source)
         self._makers = tuple(name for dialect in formats for name in (dialect.array_document, dialect.group_document))
         self._documents: list[Pair] = []
+        self._seen = 0
+
+    def later(self) -> Layout | None:
+        """Return what there is now, when all is copied, if keys have come or gone since `chunks` listed them.
+
+        None if they are the same, or if the store does not tell. Documents that were copied before this may mention the
+        chunks that came.
+        """
+        if self.source.store.features.listing != "complete":
+            return None
+        try:
+            seen = sum(hash(key) for prefix in self._prefixes() for key in self._keys(prefix))
+        except (StoreError, NotImplementedError):
+            return None
+        if seen == self._seen:
+            return None
+        return Layout(self.source, self.target, besides=self._besides, unlisted=self._unlisted)
 
     def chunks(self) -> Iterator[Pair]:
         """Yield all keys but those of documents, which are remembered; in any order."""
         seen: set[str] = set()
         for prefix, other in self._prefixes().items():
             for key in self._keys(prefix):
+                self._seen += hash(key)
                 if self._besides and key == f"{self.source.prefix}{self._besides}":
                     continue
                 pair = key, other + key[len(prefix) :]
@@ -338,6 +356,25 @@ class Layout:
         own, new = self.source.home, self.target.home
         if self.has_entry and own is not None and new is not None:
             yield [(own.entry_key, new.entry_key)]
+
+    def keep_up(self, copy: Callable[[Iterable[Pair], Literal["all", "equal"]], object]) -> bool | None:
+        """Copy what came since `chunks` listed the keys, and remove what went, when all else is copied.
+
+        `copy` is called with keys, and with which values of them may stay. Returns whether there was something; None if
+        keys still come and go.
+        """
+        layout: Layout = self
+        for number in range(_ATTEMPTS):
+            later = layout.later()
+            if later is None:
+                return number > 0
+            layout = later
+            copy(layout.chunks(), "all")
+            for level in layout.documents():
+                copy(level, "equal")
+            for key in layout.others():
+                layout.target.store.delete(key)
+        return None
 
     @property
     def has_entry(self) -> bool:

@@ -462,6 +462,7 @@ def copy(
         copier.run(layout.chunks(), on_copied)
         for level in layout.documents():
             replace(copier, by_server=False).run(level, on_copied)
+        layout.keep_up(lambda pairs, keeps: replace(copier, keeps=keeps).run(pairs))
         if is_noted:
             erasing.forget(target)
 

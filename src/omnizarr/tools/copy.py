@@ -308,7 +308,8 @@ def _copy_store(
     dry_run: bool,
 ) -> Copied:
     _refuse_unreachable(old)
-    keys = list(_wanted_keys(old, _patterns(excludes, flags), _patterns(includes, flags)))
+    patterns = _patterns(excludes, flags), _patterns(includes, flags)
+    keys = list(_wanted_keys(old, *patterns))
     is_there = dict(pool.gather(lambda key: new.store.exists(new.prefix + key), keys, new.store.features.concurrency))
     there = {key for number, key in enumerate(keys) if is_there[number]}
     if there and if_exists == "raise":
@@ -319,11 +320,8 @@ def _copy_store(
             found=", ".join(sorted(there)[:5]),
             remedy=Remedy("pass {if_exists} or 'skip'", if_exists="replace"),
         )
-    documents = {name for dialect in DIALECTS for name in dialect.keyspace.documents("")}
     wanted = sorted(key for key in keys if key not in there or if_exists == "replace")
-    chunks = [(key, key) for key in wanted if key.rpartition("/")[2] not in documents]
-    last = [(key, key) for key in wanted if key.rpartition("/")[2] in documents]
-    levels = list(copying.in_turns(last, _MAKERS))
+    chunks, *levels = _in_turns(wanted)
     for key in sorted(there) if if_exists == "skip" else ():
         _say(log, f"skip {key}")
     if dry_run:
@@ -343,10 +341,24 @@ def _copy_store(
         executor.expect(new.store, [])
         written = [copy_values(copier, pairs(chunks), executor)]
         written.extend(copy_values(copier, pairs(level), executors.Local()) for level in levels)
+        taken = set(keys)
+        came = sorted(key for key in _wanted_keys(old, *patterns) if key not in taken)  # meanwhile
+        copier = copier if if_exists == "replace" else replace(copier, keeps="all")
+        written.extend(copy_values(copier, pairs(level), executors.Local()) for level in _in_turns(came))
     if wanted:
         _renew(new)
     copied, nbytes = sum(each.values for each in written), sum(each.nbytes for each in written)
     return Copied(copied, len(keys) - len(wanted), nbytes)
+
+
+def _in_turns(keys: Iterable[str]) -> list[list[copying.Pair]]:
+    """Return keys of chunks, and then those of documents in lists whose order matters."""
+    documents = {name for dialect in DIALECTS for name in dialect.keyspace.documents("")}
+    chunks: list[copying.Pair] = []
+    last: list[copying.Pair] = []
+    for key in keys:
+        (last if key.rpartition("/")[2] in documents else chunks).append((key, key))
+    return [chunks, *copying.in_turns(last, _MAKERS)]
 
 
 def _renew(place: StorePath) -> None:

@@ -7,6 +7,7 @@ target describes the unfinished conversion; see `omnizarr.tools.convert.journal`
 
 from __future__ import annotations
 
+import itertools
 import os
 import tempfile
 import time
@@ -15,7 +16,7 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias, TypeVar
+from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
 
 from omnizarr.api.opening import Mode, locate
 from omnizarr.errors import (
@@ -64,6 +65,8 @@ _WITH_CHUNKS: Final = frozenset({"copied", "recompressed", "encoded"})
 _IN_ONE_FILE: Final = frozenset({"zip", "sqlite", "lmdb", "icechunk session"})
 """Stores, as their origin names them, that keep all values in one file, which does not become smaller; or for good."""
 _AGAIN: Final = "converted again: its chunks have changed since the conversion began"
+_MOVED: Final = "converted twice: chunks of the source came or went while it was converted"
+_MOVES_ON: Final = "the source goes on changing: chunks that came or went since then are not in it"
 _NOT_AGAIN: Final = "done before, and not compared again: changes of the source since then are not in it"
 _AS_MADE: Final = "done before, and not compared again: neither it nor its source has changed since"
 _UNFINISHED: Final = Remedy("continue it with {resume}", resume=True) | Remedy(
@@ -337,6 +340,8 @@ class _Work:
                 steps = [step for step in self.plan.steps if step.path not in made]
                 done = worked_on(steps, convert, self._small, whole, self.executor, far, begin, quiet)
                 made |= {step.path: node for step, node in done}
+                for step in self._moved(made):
+                    made[step.path] = self._made_again(step, self._move(step), quiet)
                 nodes = [made[step.path] for step in self.plan.steps]
         except (StoreError, SchedulerError):
             raise
@@ -554,7 +559,6 @@ class _Work:
                 self._create(step, explicit(step.target))
             return report
         move = self._move(step)
-        executor = self._executor_of(step.path)
         if room is not None:
             move = replace(move, concurrency=room.concurrency, max_memory=room.max_memory)
         if not step.is_added:
@@ -567,12 +571,26 @@ class _Work:
             is_there = False
         if is_there:
             return self._done_before(step, move, report, broken, shown, is_changed=is_changed)
+        return self._made(step, move, report, shown)
+
+    def _made(self, step: Step, move: Move, report: NodeReport, shown: _Shown, *, is_last: bool = False) -> NodeReport:
+        """Write an array that does not exist, and return the result; again if its source moves, unless `is_last`."""
+        executor = self._executor_of(step.path)
         report = replace(report, passes=move.passes(executor.width))
         if self.root.store.documents_first:
-            self._create(step, step.target)
-        moved = move.run(executor, shown.tick)
-        report = replace(report, how=moved.how, chunks=moved.chunks, nbytes=moved.nbytes)
-        report = self._verified(move, _with_broken(report, move, moved.broken), shown)
+            self._create(step, cast("ArrayMetadata", step.target))
+        try:
+            moved = move.run(executor, shown.tick)
+            report = replace(report, how=moved.how, chunks=moved.chunks, nbytes=moved.nbytes)
+            report = self._verified(move, _with_broken(report, move, moved.broken), shown)
+        except ChunkError:
+            if is_last or not move.has_moved():
+                raise
+            return self._made_again(step, move, shown)
+        if move.known[0] is None and move.has_moved():  # others are listed together, at the end
+            if not is_last:
+                return self._made_again(step, move, shown)
+            report = replace(report, remarks=(*report.remarks, _MOVES_ON))
         self._refuse_broken(step, report)
         if report.unreadable:
             chunks = {"unreadable": dict(report.unreadable), "stored": report.stored}
@@ -580,10 +598,45 @@ class _Work:
                 self.record = replace(self.record, broken={**self.record.broken, step.path: chunks})
                 self.record.write(self.root)
         if not self.root.store.documents_first:
-            self._create(step, step.target)
+            self._create(step, cast("ArrayMetadata", step.target))
         if len(report.passes) > 1:
             move.discard()
         return report
+
+    def _made_again(self, step: Step, move: Move, shown: _Shown) -> NodeReport:
+        """Write an array once more, because chunks of its source came or went meanwhile."""
+        if self._there(step) is not None:
+            hierarchy.clear(self._at(step))
+        verbs.delete_many(self.root.store, list(move.strays()))
+        move = replace(move, resume=False, known=(None, None))
+        report = step.report()
+        return self._made(step, move, replace(report, remarks=(*report.remarks, _MOVED)), shown, is_last=True)
+
+    def _moved(self, made: Mapping[str, NodeReport]) -> list[Step]:
+        """Return the arrays of which a listing before the conversion told the chunks, and of which others exist now."""
+        done = [step for step in self.plan.steps if step.is_array and made[step.path].how in _WITH_CHUNKS]
+        before = {step.path: known for step in done if (known := self._known_of(step)) is not None}
+        if not before or self.plan.few is None:
+            return []
+        now = self.plan.few.again()
+        steps = [step for step in done if step.path in before]
+
+        def has_moved(step: Step) -> bool:
+            if step.found is None or not isinstance(step.found.metadata, ArrayMetadata):
+                return False
+            where, metadata = step.found.where, step.found.metadata
+            found = now.of(where.path)
+            if found == before[step.path]:
+                return False
+            known, chunks = Chunks.of(where, metadata, known=found).known()
+            old = Chunks.of(where, metadata, known=before[step.path]).listed()
+            return known and set(old) != set(itertools.islice(chunks, len(before[step.path]) + 1))
+
+        moved = []
+        for position, has in pool.gather(has_moved, steps, self.plan.source.where.store.features.concurrency):
+            if has:
+                moved.append(steps[position])
+        return moved
 
     def _done_before(
         self,

@@ -169,7 +169,19 @@ class Move:
         first = list(itertools.islice(found, _FEW + 1))
         if len(first) <= _FEW:
             self._known["stored"] = first
-        yield from itertools.chain(first, found)
+        seen = 0
+        for coords in itertools.chain(first, found):
+            seen += hash((coords,))
+            yield coords
+        self._known.setdefault("seen", seen)
+
+    def has_moved(self) -> bool:
+        """Return whether chunks of the source came or went since `run` began; False if the store does not tell."""
+        before, seen = self.translation.source, self._known.get("seen")
+        if seen is None or not isinstance(before, ArrayMetadata):
+            return False
+        is_listed, found = Chunks.of(self.source, before).known()
+        return is_listed and sum(hash((coords,)) for coords in found) != seen
 
     def goes_by_chunks(self) -> bool:
         """Return whether stored chunks are moved one by one: not if some are missing that must be written.
@@ -213,6 +225,7 @@ class Move:
         """
         source = self.sides()[0]
         self._known.pop("stored", None)
+        self._known.pop("seen", None)
         if self.goes_by_chunks():
             is_copy = self.translation.same_bytes
             job = self._of_chunks(_Copying if is_copy else _Recompressing, executor.width)

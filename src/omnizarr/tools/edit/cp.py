@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -40,6 +40,9 @@ from omnizarr.tools.streaming.executors import Executor, Job, Tally
 
 _TEMPORARY: Final = ".tmp"
 _BESIDE: Final = ("new", "old")
+_MOVED: Final = "keys of the source came or went while it was copied: those that came are in the copy, too"
+_MOVES_ON: Final = "the source goes on changing: keys that came or went since then are not in the copy"
+_NO_NOTES: Final = "the group lists it as NCZarr does, but it has no notes of NCZarr: netCDF sees it as plain Zarr"
 
 
 def run(
@@ -98,6 +101,7 @@ class Copy:
         self.replaced = self._replaced()
         self.continues = False
         self.left: tuple[str, ...] = ()
+        self.moved: bool | None = False
         self.files = self._files()
         if not resume:
             files.refuse_in_the_way(self.source, self.target, self.files)
@@ -217,10 +221,11 @@ class Copy:
             raise _differs(self.target.store, key)
 
     def _remarks(self) -> tuple[str, ...]:
+        moved = {False: (), True: (_MOVED,), None: (_MOVED, _MOVES_ON)}[self.moved]
         before, after = mentions.listed(self.source), mentions.listed(self.target)
         if after.is_nczarr and not before.is_nczarr:
-            return ("the group lists it as NCZarr does, but it has no notes of NCZarr: netCDF sees it as plain Zarr",)
-        return ()
+            return (*moved, _NO_NOTES)
+        return moved
 
     def _size(self) -> tuple[int, int | None]:
         """Return the number of keys and their bytes; only the known ones if the store cannot be listed."""
@@ -354,6 +359,11 @@ class Copy:
             if not layout.has_entry:
                 hierarchy.write_entry_point(target, dialect_of(target, self.found.metadata))
             done.extend(transfer.copy(copier, level, executors.Local(), tick) for level in layout.documents())
+
+            def copy(pairs: Iterable[Pair], keeps: Literal["all", "equal"]) -> None:
+                done.append(transfer.copy(replace(copier, keeps=keeps), pairs, executors.Local()))
+
+            self.moved = layout.keep_up(copy)
         if has_journal:
             journal.remove(target)
         return _sum(done)

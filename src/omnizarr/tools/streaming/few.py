@@ -39,6 +39,7 @@ class FewChunks:
     """
 
     def __init__(self, top: StorePath, arrays: Collection[str]) -> None:
+        self._arrays = arrays
         self._above = Above(arrays)
         self._number = len(arrays)
         self._found: dict[str, str | None] = {}
@@ -77,6 +78,12 @@ class FewChunks:
                     break
         if not self._is_whole:
             self._found.clear()
+
+    def again(self) -> FewChunks:
+        """Return what a new listing tells."""
+        now = FewChunks(self._top, self._arrays)
+        now.look()
+        return now
 
     def of(self, path: str) -> tuple[str, ...] | None:
         """Return the keys below an array, relative to it; None if they are many, or not known."""
