@@ -11,12 +11,13 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from omnizarr.api.opening import IGNORED, locate, warn_ignored
+from omnizarr.api.opening import IGNORED, locate, located, warn_ignored
 from omnizarr.model import ArrayMetadata, GroupMetadata
 from omnizarr.nodes import consolidated, creating, detection, hierarchy
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.group import Group, create_nodes
+from omnizarr.nodes.hierarchy import Above
 from omnizarr.nodes.info_tree import Tree
 from omnizarr.nodes.options import (
     ArrayOptions,
@@ -124,8 +125,8 @@ def create_array(
     array([[-1, -1, -1, -1],
            [-1, -1,  7,  7]], dtype=int16)
     """
-    where, _ = locate(store, name, "a", storage_options, synchronizer)
-    return creating.new_array(where, zarr_format=zarr_format, **options)
+    where, _, above = located(store, name, "a", storage_options, synchronizer)
+    return creating.new_array(where, zarr_format=zarr_format, above=Above(beyond=above), **options)
 
 
 @shows(CreateOptions)
@@ -153,7 +154,8 @@ def create(shape: int | Iterable[int] | None = None, **options: Unpack[CreateOpt
     asked: dict[str, Any] = dict(options)
     warn_ignored({name: asked.pop(name) for name in IGNORED & asked.keys()})
     store, path, mode = asked.pop("store", None), asked.pop("path", None), asked.pop("mode", None)
-    where, _ = locate(store, path, "a", asked.pop("storage_options", None), asked.pop("synchronizer", None))
+    storage_options, synchronizer = asked.pop("storage_options", None), asked.pop("synchronizer", None)
+    where, _, above = located(store, path, "a", storage_options, synchronizer)
     chunk_shape = asked.pop("chunk_shape", None)
     if chunk_shape is not None:
         if asked.get("chunks", "auto") != "auto":
@@ -163,7 +165,7 @@ def create(shape: int | Iterable[int] | None = None, **options: Unpack[CreateOpt
         asked["overwrite"] = True
     if asked.get("dtype") is None and asked.get("data") is None:
         asked["dtype"] = np.dtype("float64")
-    return creating.new_array(where, shape=shape, **asked)
+    return creating.new_array(where, shape=shape, above=Above(beyond=above), **asked)
 
 
 @shows(PlacedOptions)
@@ -270,8 +272,8 @@ def from_array(
         found.pop("codecs", None)
     if isinstance(data, Array) and "attributes" not in options:
         found["attributes"] = data.attrs.asdict()
-    where, _ = locate(store, name, "a", storage_options, synchronizer)
-    return creating.new_array(where, data=data, **found)
+    where, _, above = located(store, name, "a", storage_options, synchronizer)
+    return creating.new_array(where, data=data, above=Above(beyond=above), **found)
 
 
 def create_group(
@@ -301,8 +303,8 @@ def create_group(
     ContainsArrayError, ContainsGroupError
         If a node exists and `overwrite` is False.
     """
-    where, _ = locate(store, path, "a", storage_options, synchronizer)
-    found = creating.new_group(where, zarr_format, attributes, overwrite=overwrite)
+    where, _, above = located(store, path, "a", storage_options, synchronizer)
+    found = creating.new_group(where, zarr_format, attributes, overwrite=overwrite, above=Above(beyond=above))
     return Group(found.where, found.metadata)
 
 

@@ -25,12 +25,13 @@ from typing import Any, Final, Literal, TypeAlias, Unpack
 from omnizarr.engine import transformers
 from omnizarr.errors import ArrayNotFoundError, NodeNotFoundError, Remedy
 from omnizarr.model import ArrayMetadata, GroupMetadata
-from omnizarr.nodes import consolidated, creating, detection
+from omnizarr.nodes import consolidated, creating, detection, outside
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.consolidated import Snapshot
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.group import Group
+from omnizarr.nodes.hierarchy import Above
 from omnizarr.nodes.location import StorePath, normalize
 from omnizarr.nodes.node import Node
 from omnizarr.nodes.options import (
@@ -46,7 +47,8 @@ from omnizarr.nodes.options import (
 from omnizarr.nodes.options import (
     Mode as Mode,
 )
-from omnizarr.stores import LocalStore, PrefixStore
+from omnizarr.nodes.outside import Beyond
+from omnizarr.stores import PrefixStore
 from omnizarr.stores.resolve import refuse_other_format, resolve_root
 from omnizarr.stores.wrap import synchronized
 from omnizarr.support import suggestions
@@ -164,7 +166,7 @@ def open_array(
         If there is a group.
     """
     asked = _known(options, open_array) if options else {}
-    where, mode = locate(store, path, mode, storage_options, synchronizer)
+    where, mode, above = located(store, path, mode, storage_options, synchronizer)
     if asked:
         where = _through(asked.pop("storage_transformers", None), where)
     there = detection.detect(where, zarr_format) if mode == "a" else None
@@ -176,7 +178,8 @@ def open_array(
                 path=where.path,
                 remedy=Remedy("pass {shape} and {dtype}, or {data}, to create it", shape=..., dtype=..., data=...),
             )
-        return creating.new_array(where, zarr_format=zarr_format, **{**asked, "overwrite": mode == "w"})
+        new = {**asked, "overwrite": mode == "w"}
+        return creating.new_array(where, zarr_format=zarr_format, above=Above(beyond=above), **new)
     found = detection.open_array(where, zarr_format, there)
     return Array(found.where, found.metadata, _behaviour(asked) if asked else ArrayConfig.of())
 
@@ -226,7 +229,7 @@ def open_group(
         If consolidated metadata is required but missing or broken, or if the check finds that it is stale.
     """
     warn_ignored(ignored)
-    where, mode = locate(store, path, mode, storage_options, synchronizer)
+    where, mode, above = located(store, path, mode, storage_options, synchronizer)
     options = {
         "config": config,
         "use_consolidated": use_consolidated,
@@ -238,7 +241,7 @@ def open_group(
     }
     there = detection.detect(where, zarr_format, "group") if mode == "a" else None
     if there is None and mode in _CREATING:
-        new = creating.new_group(where, zarr_format, attributes, overwrite=mode == "w")
+        new = creating.new_group(where, zarr_format, attributes, overwrite=mode == "w", above=Above(beyond=above))
         return Group(new.where, new.metadata, _behaviour(options))
     found = detection.open_group(where, zarr_format, there)
     return _opened_group(found, options)
@@ -309,6 +312,18 @@ def locate(
     synchronizer: Any = None,
 ) -> tuple[StorePath, Mode]:
     """Return the place and the mode for the arguments of a user."""
+    where, mode, _ = located(store, path, mode, storage_options, synchronizer)
+    return where, mode
+
+
+def located(
+    store: Any,
+    path: str | None,
+    mode: Mode | None,
+    storage_options: Mapping[str, Any] | None,
+    synchronizer: Any = None,
+) -> tuple[StorePath, Mode, Beyond | None]:
+    """Return what `locate` does, and what has been seen above a directory that does not exist yet."""
     if mode is not None and mode not in {"r", "r+", *_CREATING}:
         raise ValueError(f"mode={mode!r}: expected one of 'r', 'r+', 'a', 'w', 'w-'")
     base, home = "", None
@@ -334,13 +349,12 @@ def locate(
         # The only folder of an archive may be the first node itself.
         whole = StorePath(opened.store, at)
         if detection.find(StorePath(opened, at)) is None and detection.find(whole) is not None:
-            return whole, mode
+            return whole, mode, None
     if home is not None:
-        return StorePath(opened, base, home).at(at), mode
+        return StorePath(opened, base, home).at(at), mode, None
     where = StorePath(opened, at)
-    if type(opened) is LocalStore and opened is not store and opened.knows_root:  # `resolve` has seen its directory
-        return where, mode
-    return detection.entered_above_the_store(where) or where, mode
+    above = outside.beyond(where, is_resolved=opened is not store)
+    return (where if above is None else outside.entered(where, above) or where), mode, above
 
 
 def _joined(inner: str, base: str, path: str | None) -> str:

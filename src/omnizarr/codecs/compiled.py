@@ -71,6 +71,8 @@ def is_missing(name: str) -> bool:
 
 def refuse_missing(names: Iterable[str]) -> None:
     """Raise MissingDependencyError if one of the codecs of these names cannot be used."""
+    if are_available():
+        return
     for name in names:
         if is_missing(name):
             raise _missing(name)

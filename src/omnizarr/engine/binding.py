@@ -300,6 +300,8 @@ def _parts_of_equal(metadata: ArrayMetadata, policy: ChunkPolicy) -> _Parts:
     wanted = policy, plugins.generation()
     last = _known_members.known(place)
     if last is not None and last[1] == wanted:
+        if last[2].grid.shape == metadata.shape:
+            return last[2]
         grid = grids.bind(metadata.chunk_grid, metadata.shape)
         if grid.chunk_shape == last[2].grid.chunk_shape:
             return _Parts(grid, last[2].keys, last[2].chain)

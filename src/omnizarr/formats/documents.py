@@ -225,16 +225,17 @@ class Template(NamedTuple):
 
         The value is an object in plain JSON types.
         """
-        writer = _Writer()
-        if len(self.head) + len(self.tail) + len(writer._dumps(value)) > MAX_INDENTED:  # noqa: SLF001 - of this module
-            return None
         try:
-            data = f"{self.head}{writer.write(value, _SECOND)}{self.tail}".encode()
+            text = f"{self.head}{_WRITER.write(value, _SECOND)}{self.tail}"
+            data = text.encode()
         except ValueError:  # half a surrogate pair, or an integer of thousands of digits
             return None
-        if any(mark in data for mark in _NETCDF_C):
+        if len(text) > MAX_INDENTED:  # it may be one that is not indented
             return None
-        _add_dumped(data, {**self.members, self.name: value})
+        for mark in _NETCDF_C:
+            if mark in data:
+                return None
+        _add_dumped(data, {**self.members, self.name: value}, text)
         return data
 
 
@@ -572,6 +573,11 @@ class _Writer:
         `margin` begins each further line; None: there is only one line. Lists of numbers stay on one line,
         because netCDF-C 4.8.0 cannot read a number before the end of a line.
         """
+        kind = type(plain)
+        if kind is str:  # the most frequent ones first
+            return self._quoted(plain)  # type: ignore[arg-type]
+        if kind is int:
+            return repr(plain)
         if isinstance(plain, Document) and plain.text and not plain.notes:
             text = self._revised(plain).strip()
             return _BREAK.sub("", text) if margin is None else text.replace("\n", margin)
@@ -606,6 +612,9 @@ class _Writer:
 
     def _quoted(self, text: str) -> str:
         return encode_basestring_ascii(text) if self.ensure_ascii else encode_basestring(text)
+
+
+_WRITER: Final = _Writer()
 
 
 def _are_integers(plain: list[Any]) -> bool:

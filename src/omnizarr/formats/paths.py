@@ -39,7 +39,10 @@ def paths_above(path: str) -> Iterator[str]:
     """
     if path:
         yield ""
-        yield from (path[:end] for end, letter in enumerate(path) if letter == "/")
+        end = path.find("/")
+        while end >= 0:
+            yield path[:end]
+            end = path.find("/", end + 1)
 
 
 def upwards(path: str) -> Iterator[str]:

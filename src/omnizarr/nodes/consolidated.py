@@ -223,6 +223,8 @@ _opened: Final[WeakSet[Snapshot]] = WeakSet()
 
 def opened() -> list[Snapshot]:
     """Return the consolidated metadata that nodes of this process use."""
+    if not _opened:
+        return []
     with threads.lock(Snapshot):
         return list(_opened)
 

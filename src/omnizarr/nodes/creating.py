@@ -217,10 +217,15 @@ def dialect_for_new(where: StorePath, zarr_format: int | str | None, above: Abov
 
 
 def new_group(
-    where: StorePath, zarr_format: int | str | None, attributes: Mapping[str, Any] | None, *, overwrite: bool
+    where: StorePath,
+    zarr_format: int | str | None,
+    attributes: Mapping[str, Any] | None,
+    *,
+    overwrite: bool,
+    above: Above | None = None,
 ) -> Found[GroupMetadata]:
     """Create a group at a place. Raises the errors of `hierarchy.create`."""
-    above = Above()
+    above = above or Above()
     metadata = new_group_metadata(where, dialect_for_new(where, zarr_format, above), attributes)
     return hierarchy.create(where, metadata, overwrite=overwrite, above=above)
 

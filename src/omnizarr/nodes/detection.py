@@ -64,7 +64,7 @@ Entries: TypeAlias = dict[str, Values]
 """``zarr.json`` by its name (empty if it is missing), by path."""
 Kind: TypeAlias = Literal["array", "group"]
 
-_ENTRY: Final = "zarr.json"
+ENTRY: Final = "zarr.json"
 _MAX_SEARCHED: Final = 1000
 _DAMAGED: Final = "correct the document, or copy it again from where it came"
 _RENAME: Final = "rename it, or open it as a store of its own"
@@ -401,7 +401,7 @@ def here(
         return _here_in_draft(where, wanted, kind)
     rare = None
     for dialect in wanted:
-        if dialect.entry_point is None and dialect.array_document != _ENTRY:
+        if dialect.entry_point is None and dialect.array_document != ENTRY:
             rare = rare or _Rare(where, wanted)
             found = fetch_documents(where, dialect, kind, rare)
         else:
@@ -450,8 +450,8 @@ def find(where: StorePath, zarr_format: int | str | None = None) -> Metadata | N
 
 def _fetch_entry(where: StorePath) -> Values:
     """Return ``zarr.json``, which may be an entry point, by its name; empty if it is missing."""
-    value = bounded.document(where.store, where.prefix + _ENTRY)
-    return {} if value is None else {_ENTRY: value}
+    value = bounded.document(where.store, where.prefix + ENTRY)
+    return {} if value is None else {ENTRY: value}
 
 
 def _parse_entry(where: StorePath, found: Values) -> Documents:
@@ -460,7 +460,7 @@ def _parse_entry(where: StorePath, found: Values) -> Documents:
 
 def _entered_here(where: StorePath, entry: Values, wanted: Sequence[Dialect]) -> StorePath | None:
     """Return the root of the hierarchy of a wanted draft with this entry point; None if ``zarr.json`` is not one."""
-    if wanted[0].entry_point is None and entry and not may_be_entry(bytes(entry[_ENTRY])):
+    if wanted[0].entry_point is None and entry and not may_be_entry(bytes(entry[ENTRY])):
         return None
     if all(dialect.entry_point is None for dialect in wanted):
         return None
@@ -474,7 +474,7 @@ def may_be_entry(data: bytes) -> bool:
 
 def _enter(where: StorePath, found: Documents) -> StorePath | None:
     """Return the root of the hierarchy with this entry point; None if ``zarr.json`` is not one."""
-    document = found.get(_ENTRY)
+    document = found.get(ENTRY)
     if not isinstance(document, Mapping) or not isinstance(document.get("zarr_format"), str):
         return None
     for dialect in DIALECTS:
@@ -482,7 +482,7 @@ def _enter(where: StorePath, found: Documents) -> StorePath | None:
             try:
                 home = dialect.entry_point.enter(document, where.path, strict)
             except OmnizarrError as error:
-                raise error.add(store=str(where.store), path=where.path, key=where.prefix + _ENTRY)
+                raise error.add(store=str(where.store), path=where.path, key=where.prefix + ENTRY)
             if home is not None:
                 return replace(where, home=home)
     return None
@@ -545,16 +545,19 @@ def entered_above_the_store(where: StorePath) -> StorePath | None:
     Nodes of a draft have no directories of their own, but users name them like those of other formats.
     """
     beyond = _beyond_the_store(where)
-    if beyond is None:
-        return None
-    above = beyond.at("")
+    return None if beyond is None else entered_at_root(beyond)
+
+
+def entered_at_root(where: StorePath) -> StorePath | None:
+    """Return a place within the hierarchy of a draft that begins at the root of the store; None if none does."""
+    above = where.at("")
     try:
         inside = _enter(above, _parse_entry(above, _fetch_entry(above)))
     except StoreError:
         raise
     except OmnizarrError:
         return None  # something else, and broken
-    return None if inside is None else inside.at(beyond.path)
+    return None if inside is None else inside.at(where.path)
 
 
 def _beyond_the_store(where: StorePath) -> StorePath | None:
@@ -689,7 +692,7 @@ def _recalled(where: StorePath, entries: Mapping[str, Values]) -> StorePath:
     if isinstance(where.store, LocalStore):
         return where
     store = recalling.RecallingStore(
-        where.store, {where.at(path).prefix + _ENTRY: found.get(_ENTRY) for path, found in entries.items()}
+        where.store, {where.at(path).prefix + ENTRY: found.get(ENTRY) for path, found in entries.items()}
     )
     store.look_along(where.path)
     return replace(where, store=store)
@@ -735,7 +738,7 @@ def _markers(where: StorePath, zarr_format: int | str | None) -> Iterator[str]:
             if dialect.entry_point is None:
                 yield from names
                 continue
-            yield _ENTRY
+            yield ENTRY
             if dialect.entry_point.is_optional:
                 own = dialect.keyspace.documents("")
                 yield from (own[name] for name in names)

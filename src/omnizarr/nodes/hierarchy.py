@@ -52,6 +52,7 @@ from omnizarr.nodes.detection import (
     read_documents,
 )
 from omnizarr.nodes.location import StorePath, dialect_of, dialects_at
+from omnizarr.nodes.outside import Beyond
 from omnizarr.nodes.renewing import Change
 from omnizarr.stores import conflicts, pool, verbs
 
@@ -99,7 +100,7 @@ def _create(where: StorePath, metadata: M, change: Change, *, overwrite: bool, a
     metadata = dialect.keyspace.settle(metadata)
     check_path(dialect, where.path)
     values = stored.rendered(where, metadata)  # refuse before anything is deleted or written
-    create_ancestors(where, dialect, above)
+    change.is_outermost = create_ancestors(where, dialect, above)
     refuse_sibling(where, dialect)
     change.known = above.formats()
     change.below = "gone" if isinstance(metadata, ArrayMetadata) else "same"
@@ -171,10 +172,19 @@ def create_in_new(where: StorePath, metadata: M, formats: Mapping[str, Sequence[
 
 
 class Above:
-    """The nodes above a new node. Each place is read once. `entries` is what has been read there before."""
+    """The nodes above a new node. Each place is read once.
 
-    def __init__(self, entries: Entries | None = None) -> None:
+    Parameters
+    ----------
+    entries : dict, optional
+        What has been read there before.
+    beyond : Beyond, optional
+        What has been seen above the directory of the store.
+    """
+
+    def __init__(self, entries: Entries | None = None, beyond: Beyond | None = None) -> None:
         self._entries = entries or {}
+        self._beyond = beyond
         self._seen: dict[tuple[str, bool], Found[Metadata] | OmnizarrError | None] = {}
 
     def at(self, where: StorePath) -> Found[Metadata] | OmnizarrError | None:
@@ -183,6 +193,20 @@ class Above:
         if key not in self._seen:
             self._seen[key] = _here_or_error(where, "group", self._entries.get(where.path))
         return self._seen[key]
+
+    def refuse_outside(self, where: StorePath) -> bool:
+        """Raise ContainsArrayError if the store of a new node would lie in an array.
+
+        Return whether it has been seen that nothing is directly above the store.
+        """
+        root = where.at("")
+        if where.path and isinstance(self.at(root), Found) and root.home is None:
+            return False  # it has a document, and so its directory exists
+        self._beyond = self._beyond or outside.beyond(where)
+        if self._beyond is None:
+            return False
+        outside.refuse_array(where, self._beyond)
+        return not self._beyond.files
 
     def look_at(self, places: Iterable[StorePath]) -> None:
         """Read what is at several places, side by side if they are far away."""
@@ -653,12 +677,13 @@ _but_shape: Final = operator.attrgetter(*(each.name for each in fields(ArrayMeta
 
 
 @conflicts.retried
-def create_ancestors(where: StorePath, dialect: Dialect, looked: Above) -> None:
+def create_ancestors(where: StorePath, dialect: Dialect, looked: Above) -> bool:
     """Write a group's document at every place above that has no node.
 
-    Raises an error for an array among them, before anything is written.
+    Return whether it has been seen that nothing is directly above the store. Raises an error for an array above,
+    before anything is written.
     """
-    outside.refuse_array(where)
+    is_outermost = looked.refuse_outside(where)
     for place in where.ancestors():
         _refuse_array(where, place, looked.at(place))
     for place in where.ancestors():
@@ -671,6 +696,7 @@ def create_ancestors(where: StorePath, dialect: Dialect, looked: Above) -> None:
                 if existing is None:
                     existing = _write_new(place, dialect, stored.rendered(place, GroupMetadata(dialect=dialect.name)))
                 _refuse_array(where, place, existing)
+    return is_outermost
 
 
 def _refuse_array(where: StorePath, place: StorePath, existing: Found[Metadata] | OmnizarrError | None) -> None:

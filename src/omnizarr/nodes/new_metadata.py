@@ -32,6 +32,7 @@ from omnizarr.model import JSON, UNDEFINED, ArrayMetadata, Named, datatypes, gri
 from omnizarr.model.datatypes import DataType, typestr
 from omnizarr.model.datatypes.optional import Optional
 from omnizarr.model.dimensions import ATTRIBUTE
+from omnizarr.model.metadata import similar
 from omnizarr.nodes.attributes import to_json
 from omnizarr.settings import config
 from omnizarr.support.memo import Memo
@@ -111,7 +112,7 @@ def array_metadata(
         # it refuses the whole group otherwise.
         metadata = replace(metadata, dimension_names=None)
         attributes = {ATTRIBUTE: [], **(attributes or {})}
-    return replace(metadata, attributes=to_json(attributes)) if attributes else metadata
+    return similar(metadata, metadata.shape, to_json(attributes), metadata.spellings) if attributes else metadata
 
 
 _remembered: Final[Memo[ArrayMetadata]] = Memo()

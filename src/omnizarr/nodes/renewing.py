@@ -15,6 +15,7 @@ Spec: Zarr v3 core, "Additional fields"; for v2 a convention (``.zmetadata``).
 
 from __future__ import annotations
 
+import os
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
@@ -35,8 +36,9 @@ from omnizarr.nodes import consolidated, stored
 from omnizarr.nodes.consolidated import Held, Nodes
 from omnizarr.nodes.detection import Documents
 from omnizarr.nodes.location import StorePath, dialects_at
-from omnizarr.stores import Store, bounded, conflicts, pool
+from omnizarr.stores import LocalStore, Store, bounded, conflicts, pool
 from omnizarr.stores.interrupts import contextmanager
+from omnizarr.stores.local import surroundings
 from omnizarr.support.warned import warn
 
 Below: TypeAlias = Literal["same", "gone", "new"]
@@ -61,7 +63,7 @@ class Change:
         Whether copies in the node itself are renewed, too.
     """
 
-    __slots__ = ("_begun", "_start", "below", "formats", "is_new", "known", "own", "where")
+    __slots__ = ("_begun", "_start", "below", "formats", "is_new", "is_outermost", "known", "own", "where")
 
     def __init__(self, where: StorePath, below: Below = "same", *, own: bool = False) -> None:
         self.where = where
@@ -69,6 +71,8 @@ class Change:
         self.own = own
         self.is_new = False
         """Whether there was no node at the place before."""
+        self.is_outermost = False
+        """Whether it has been seen that no group is directly above the store."""
         self.formats: Sequence[Dialect] | None = None
         """The formats of the documents that are changed, if they are known: other formats have no copies of them."""
         self.known: Mapping[str, Sequence[Dialect]] = {}
@@ -184,7 +188,7 @@ def _renew_for(changes: Sequence[Change], error: BaseException | None = None) ->
             _renew_above(changes)
         return
     _renew_above(changes)
-    here = [change for change in changes if change.where.home is None]
+    here = [change for change in changes if change.where.home is None and not change.is_outermost]
     above = _above(here[0].where.store) if here else None
     outside = [] if above is None else [(change, _seen_in(above, change.where)) for change in here]
     if outside:
@@ -238,6 +242,8 @@ def _above(store: Store) -> tuple[Store, str] | None:
 
 def _outermost(store: Store) -> tuple[Store, str] | None:
     """Return a store that begins at the outermost group above a store, and the path of the store there."""
+    if type(store) is LocalStore and not surroundings.files_in(os.path.dirname(store.root), _GROUPS):  # noqa: PTH120 - faster
+        return None
     found, path = None, ""
     while (higher := store.above()) is not None:
         store, name = higher

@@ -357,7 +357,8 @@ def _from_path(path: str, mode: str | None, options: dict[str, Any]) -> tuple[St
         raise ValueError("the path of a store cannot be empty; '.' is the current directory")
     directory = LocalStore(path, read_only=mode == "r")
     folder = kinds.of_folder(path)
-    if folder is None and not options and _is_zarr(path, directory):
+    directory.is_missing = mode not in _READING and not os.path.exists(path)  # one look for the many below
+    if folder is None and not options and not directory.is_missing and _is_zarr(path, directory):
         return directory, ""  # whatever else is in it
     return _from_name(path, directory, folder, mode, options)
 
@@ -365,8 +366,8 @@ def _from_path(path: str, mode: str | None, options: dict[str, Any]) -> tuple[St
 def _from_name(
     path: str, directory: LocalStore, folder: kinds.Kind | None, mode: str | None, options: dict[str, Any]
 ) -> tuple[Store, str]:
-    files = directory.files_at_root(kinds.markers())
-    if files is None and os.path.isfile(path):
+    files = None if directory.is_missing else directory.files_at_root(kinds.markers())
+    if files is None and not directory.is_missing and os.path.isfile(path):
         return _from_file(path, mode, options)
     if files is None and ".zip" in path.lower() and (found := _in_archive(path, mode, options)) is not None:
         return found

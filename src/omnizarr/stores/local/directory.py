@@ -117,6 +117,8 @@ class LocalStore(Store):
     """
 
     home: Home | None = None
+    is_missing = False
+    """Whether `omnizarr.stores.resolve` found no directory when it made this store."""
 
     features = Features(exclusion="lock", is_shared=True, listing="complete", sets_unlocked=True)
 
