@@ -212,6 +212,64 @@ def test_units_that_are_not_those_of_a_time_must_agree():
         )
 
 
+@pytest.mark.parametrize("calendars", [("standard", "proleptic_gregorian"), ("proleptic_gregorian", "gregorian")])
+def test_calendars_with_the_same_dates_are_joined(tmp_path, calendars):
+    said = [
+        {"units": f"hours since 20{year}-01-01", "calendar": name}
+        for year, name in zip((23, 24), calendars, strict=True)
+    ]
+    groups = [numbered([0, 5], **each) for each in said]
+    found = opened(omnizarr.combine(groups, "z", gaps="keep"))
+    days = ["2023-01-01T00", "2023-01-01T05", "2024-01-01T00", "2024-01-01T05"]
+    np.testing.assert_array_equal(found["z"], np.array(days, "M8[ns]"))
+
+
+def test_dates_before_1582_are_joined_in_one_calendar_only():
+    said = [{"units": "days since 0001-01-01", "calendar": name} for name in ("standard", "proleptic_gregorian")]
+    with pytest.raises(JoinError, match="different calendar"):
+        omnizarr.combine([numbered([10], **said[0]), numbered([11], **said[1])], "z")
+    # The same days, which differ in their number since a year in which the calendars were two days apart.
+    both = omnizarr.combine([numbered([738000], **said[0]), numbered([738000], **said[1])], "z")
+    assert both["z"][:].tolist() == [738000, 738002] or both["z"][:].tolist() == [737998, 738000]
+
+
+@pytest.mark.parametrize("file_format", ["NETCDF3_CLASSIC", "NETCDF4"])
+def test_netcdf_files_keep_all_records_and_the_unlimited_dimension(tmp_path, file_format):
+    netcdf4 = pytest.importorskip("netCDF4", reason="writes the files")
+    for day in range(3):
+        with netcdf4.Dataset(tmp_path / f"{day}.nc", "w", format=file_format) as dataset:
+            dataset.createDimension("time", None)
+            time = dataset.createVariable("time", "f8", ("time",))
+            time.units = "hours since 2024-01-01"
+            time[:] = np.arange(4) + 4 * day
+            dataset.createVariable("t", "i2", ("time",))[:] = np.arange(4) + 10 * day
+    both = omnizarr.combine(str(tmp_path / "?.nc"), "time")
+    assert not both.store.notes
+    expected = [0, 1, 2, 3, 10, 11, 12, 13, 20, 21, 22, 23]
+    with omnizarr.netcdf.Dataset(both) as dataset:
+        assert len(dataset.dimensions["time"]) == 12
+        assert dataset["t"][:].tolist() == expected
+    report = omnizarr.convert(both, tmp_path / "all.nc")
+    assert not report.losses
+    with netcdf4.Dataset(tmp_path / "all.nc") as dataset:
+        assert dataset["t"][:].tolist() == expected
+
+
+def test_nan_as_a_fill_value_is_no_other_packing(tmp_path):
+    """As if some files are netCDF, and others of xarray, which gives floating-point numbers a _FillValue."""
+    sets = [daily(f"1999-01-0{day}", 1, lat=("x", np.arange(3, dtype="f4"))) for day in (1, 2)]
+    paths = [
+        stored(each, tmp_path / f"{number}.zarr", encoding={"lat": {"_FillValue": fill}})
+        for number, (each, fill) in enumerate(zip(sets, (None, np.nan), strict=True))
+    ]
+    both = omnizarr.combine(paths, "time")
+    assert both["lat"].dtype == np.float32
+    assert not [note for note in both.store.notes if "packed" in note]
+    other = stored(sets[1], tmp_path / "2.zarr", encoding={"lat": {"_FillValue": np.float32(0)}})
+    both = omnizarr.combine([paths[0], other], "time", compat="override")
+    assert both["lat"].dtype == np.float32
+
+
 def test_arrays_of_a_combined_group_keep_their_units_in_joins(tmp_path):
     """Their elements are in memory, where attributes are not: both coordinates begin with 0."""
     first, second = (

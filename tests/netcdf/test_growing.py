@@ -6,8 +6,9 @@ from obstore.store import MemoryStore as ObstoreMemory
 
 import omnizarr
 from omnizarr import errors
+from omnizarr.model import ArrayMetadata
 from omnizarr.netcdf import Dataset
-from omnizarr.nodes import resizing
+from omnizarr.nodes import hierarchy, resizing
 from omnizarr.stores import MemoryStore, ObjectStore
 from tests.engine.both import ENGINES, needs_native
 from tests.fakes import FaultyStore
@@ -118,11 +119,49 @@ def test_a_failed_growth_leaves_neither_longer_arrays_nor_chunks(buffered):
     store = FaultyStore(made(MemoryStore()))
     for name in "ab":
         array = omnizarr.open_array(store, path=name, mode="r+")
-        array.resize(30, 4)
-        array.resize(3, 4)
+        for records in (30, 3):
+            resizing.resize(array.store_path, (records, 4), array.config.policy)
     before = {key: bytes(store.get(key)) for key in store.list()}
     dataset = Dataset(store, "a", buffered=buffered)
     store.fail("set", 4)  # chunk, chunk, document of a; then that of b
     with pytest.raises(errors.StoreError), dataset:
         dataset["a"][4] = 7
     assert {key: bytes(store.get(key)) for key in store.list()} == before
+
+
+# -- by the interface of Zarr
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("place", ["group", "path"])
+def test_the_interface_of_zarr_changes_no_length_that_nczarr_has_too(layout, place, tmp_path):
+    """netCDF-C opens no dataset with an array that is longer than its dimension."""
+    path = tmp_path / "x.zarr"
+    made(str(path), layout)
+    array = omnizarr.open(path, mode="r+")["a"] if place == "group" else omnizarr.open(path / "a", mode="r+")
+    block = np.ones((1, 4), "i4")
+    for change in (
+        lambda: array.append(block),
+        lambda: array.resize(5, 4),
+        lambda: array.resize(2, axis=0),
+        lambda: array.writer().append(block),
+    ):
+        with pytest.raises(errors.NotRepresentableError, match="variable of NCZarr"):
+            change()
+    with Dataset(path) as dataset:
+        assert dataset["a"][:].tolist() == [[1] * 4] * 3
+
+
+@pytest.mark.parametrize("layout", ["D", "v3"])
+def test_records_beyond_the_end_of_a_dimension_are_not_left_out_without_a_word(layout, tmp_path):
+    """Another program, or a killed one, made an array longer, and not its dimension."""
+    path = tmp_path / "x.zarr"
+    made(str(path), layout)
+    where = omnizarr.open_array(str(path), path="a", mode="r+").store_path
+    hierarchy.update(where, ArrayMetadata, lambda metadata: resizing.with_shape(metadata, (5, 4)))
+    left_out = "the last 2 of 5 along '/time', which has length 3"
+    with Dataset(path) as dataset:
+        assert len(dataset["a"]) == 3
+    (loss,) = omnizarr.convert(path, tmp_path / "x.nc").losses
+    assert (loss.path, loss.what, loss.why) == ("a", "records", left_out)
+    assert left_out in str(omnizarr.check(path))

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import omnizarr
 from omnizarr import errors
 from omnizarr.netcdf import Dataset, records
-from omnizarr.nodes import unsaved
+from omnizarr.nodes import resizing, unsaved
 from omnizarr.stores import LocalStore, MemoryStore, SQLiteStore
 from tests.concurrency.interruptions import Interrupter
 from tests.fakes import FaultyStore, WatchedStore
@@ -179,8 +179,8 @@ def test_what_lies_beyond_is_never_seen_where_a_variable_has_fewer_records_than_
     documents = {name: bytes(store.get(f"{name}/.zarray")) for name in "vt"}
     for name, document in documents.items():  # a writer that was killed, or another program, left chunks
         array = omnizarr.open_array(store, path=name)
-        array.resize((20, *array.shape[1:]))
-        array[start:] = 9
+        longer = resizing.with_shape(array.metadata, (20, *array.shape[1:]))
+        omnizarr.Array(array.store_path, longer, array.config)[start:] = 9
         store.set(f"{name}/.zarray", document)
     with Dataset(store, "r+") as dataset:
         dataset["t"][start : start + 7] = 2

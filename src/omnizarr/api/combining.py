@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 
-from omnizarr.api.joining import as_one_packing, join
+from omnizarr.api.joining import as_one_packing, join, marks_nan
 from omnizarr.api.opening import open_group
 from omnizarr.api.ordering import Gaps, Ordering, Overlaps, Run
 from omnizarr.errors import JoinError, OmnizarrError, Remedy, StoreError
-from omnizarr.formats.conventions import fill_values
+from omnizarr.formats.conventions import fill_values, nczarr_metadata
 from omnizarr.formats.conventions.calendars import Times
 from omnizarr.nodes.group import Group
 from omnizarr.nodes.lazy.hierarchies import Variable, as_v3
@@ -212,7 +212,7 @@ class _Combining:
         for source in self.sources:
             source.length = self._length(source)
         self._check_kinds()
-        arrays, attributes = {}, self._group_attributes()
+        arrays = {}
         self.runs = [Run(number, 0, source.length) for number, source in enumerate(self.sources)]
         self.path = self._coordinate()
         if self.path is not None:
@@ -221,7 +221,7 @@ class _Combining:
             if path not in arrays and (found := self._variable(path)) is not None:
                 arrays[path] = found
         lazy = {path: each for path, (each, _) in arrays.items()}
-        attributes.update((path, each) for path, (_, each) in arrays.items())
+        attributes = {**self._group_attributes(), **{path: each for path, (_, each) in arrays.items()}}
         like = {path: each.array for source in reversed(self.sources) for path, each in source.arrays.items()}
         store = LazyStore(lazy, attributes, tuple(dict.fromkeys(self.notes)), like=like, grid=self.grid)
         return open_group(store, mode="r")
@@ -255,22 +255,38 @@ class _Combining:
 
     def _group_attributes(self) -> dict[str, Mapping[str, Any]]:
         paths = dict.fromkeys(path for source in self.sources for path in source.groups)
+        length = sum(run.stop - run.start for run in self.runs)
         return {
-            path: self._common(path, [(str(s), s.groups[path]) for s in self.sources if path in s.groups])
+            path: self._common(
+                path,
+                [
+                    (str(source), nczarr_metadata.with_length(source.groups[path], self.along, length))
+                    for source in self.sources
+                    if path in source.groups
+                ],
+            )
             for path in paths
         }
 
     def _common(self, path: str, found: Sequence[tuple[str, Mapping[str, Any]]]) -> dict[str, Any]:
-        """Return the attributes that are equal everywhere, and note the others."""
+        """Return the attributes that are equal everywhere, and note the others.
+
+        NCZarr's marks are no attributes of netCDF. Those of a node are kept if all its marks are equal.
+        """
         (_, first), *others = found
         names = dict.fromkeys(name for _, each in found for name in each)
         same = {}
+        has_equal_marks = True
         for name in names:
             if name in first and all(name in each and _equal(each[name], first[name]) for _, each in others):
                 same[name] = first[name]
+            elif name in nczarr_metadata.HIDDEN:
+                has_equal_marks = False
             else:
                 where = f"{path!r}: " if path else ""
                 self.notes.append(f"{where}the attribute {name!r} differs between sources, and is left out")
+        if not has_equal_marks:
+            same = {name: each for name, each in same.items() if name not in nczarr_metadata.HIDDEN}
         return same
 
     # -- along the dimension ---------------------------------------------------------
@@ -411,9 +427,16 @@ class _Combining:
             attributes = [
                 (at, {name: value for name, value in each.items() if name not in ATTRIBUTES}) for at, each in attributes
             ]
+        marks = {
+            name
+            for view, (_, each) in zip(views, attributes, strict=True)
+            for name in each
+            if marks_nan(name, each[name], view.dtype)
+        }
+        attributes = [(at, {name: each for name, each in said.items() if name not in marks}) for at, said in attributes]
         common = self._common(path, attributes)
-        if note:
-            common["_FillValue"] = fill_values.encode(np.float64("nan"))
+        if note or marks:
+            common["_FillValue"] = fill_values.encode(same[0].dtype.type("nan"))
         return same, common
 
     def _filled(self, path: str, like: LazyArray, axis: int, length: int, attributes: Mapping[str, Any]) -> LazyArray:
@@ -478,7 +501,8 @@ def _in_units_of(wanted: Mapping[str, Any], attributes: Mapping[str, Any]) -> Ma
     """Return the attributes of an array whose elements were converted to the units of another."""
     if Times.of(attributes) is None or Times.of(wanted) is None:
         return attributes
-    return {**attributes, "units": wanted["units"]}
+    said = {name: wanted[name] for name in ("units", "calendar") if name in wanted}
+    return {**{name: each for name, each in attributes.items() if name not in {"units", "calendar"}}, **said}
 
 
 def _converted(
@@ -490,13 +514,13 @@ def _converted(
         given, expected = attributes.get(name), wanted.get(name)
         is_same = given == expected
         if name == "calendar" and times is not None and target is not None:
-            is_same = times.calendar is target.calendar
+            is_same = times.means_the_same_dates(values, target.calendar)
         if not is_same and (name == "calendar" or times is None or target is None):
             raise JoinError(
                 f"coordinates have different {name}",
                 found=f"{given!r} ({where})",
                 expected=repr(expected),
-                remedy="convert one of them first",
+                remedy="write the coordinate of one source in the units and the calendar of the other",
             )
     if times is None or target is None or times == target:
         return values

@@ -13,6 +13,7 @@ import numpy as np
 
 from omnizarr.api.opening import open_array
 from omnizarr.errors import JoinError, Remedy
+from omnizarr.formats.conventions import fill_values
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.lazy.deferred import Deferred, Sources
 from omnizarr.nodes.lazy.tree import Filled, joined, leaves
@@ -407,12 +408,28 @@ def as_one_packing(
                     expected=f"{first[name]!r} ({_name(views[0])})",
                     remedy="convert one of them first",
                 )
-    packings = [{name: each[name] for name in HOW_STORED if name in each} for _, each in known.values()]
+    packings = [
+        {name: each[name] for name in HOW_STORED if name in each and not marks_nan(name, each[name], view.dtype)}
+        for view, each in known.values()
+    ]
     if all(packing == packings[0] for packing in packings):
         return views, ()
-    return [view.unpack() for view in views], (
+    is_scaled = any(name in packing for packing in packings for name in ("scale_factor", "add_offset"))
+    return [view.unpack(dtype=view.dtype if view.dtype.kind == "f" and not is_scaled else "f8") for view in views], (
         "packed in different ways: each source is unpacked by its own attributes",
     )
+
+
+def marks_nan(name: str, value: Any, dtype: np.dtype[Any]) -> bool:
+    """Return whether an attribute marks only NaN as missing, which says nothing new.
+
+    >>> marks_nan("_FillValue", "NaN", np.dtype("f4")), marks_nan("_FillValue", -9.0, np.dtype("f4"))
+    (True, False)
+    """
+    if name not in {"_FillValue", "missing_value"} or dtype.kind != "f":
+        return False
+    mark = fill_values.decode(value, dtype)
+    return mark is not None and bool(np.isnan(mark))
 
 
 def _common_dtype(views: Sequence[LazyArray]) -> np.dtype[Any]:

@@ -47,10 +47,12 @@ from omnizarr.support.text import visible
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike
 
+    from omnizarr.nodes import nczarr_objects
     from omnizarr.nodes.lazy import view
     from omnizarr.nodes.lazy.view import LazySelection
     from omnizarr.pictures.picture import Picture
 else:
+    nczarr_objects = Lazy("omnizarr.nodes.nczarr_objects")
     view = Lazy("omnizarr.nodes.lazy.view")
 
 
@@ -539,6 +541,8 @@ class Array(Node, ArrayProperties, Selecting):
         ------
         ShapeError
             If the number of lengths is not that of the dimensions, or there is no such dimension.
+        NotRepresentableError
+            If the array is a variable of NCZarr, whose dimensions `omnizarr.netcdf` makes longer.
 
         Examples
         --------
@@ -560,6 +564,7 @@ class Array(Node, ArrayProperties, Selecting):
                     path=self.path,
                 )
             lengths = [*self.shape[: axis % self.ndim], lengths, *self.shape[axis % self.ndim + 1 :]]
+        self._check_lengths_are_free()
         resizing.resize(self._where, lengths, self._config.policy, self._metadata.dialect, self._adopt)
 
     def iter_chunks(self) -> Iterator[tuple[slice, ...]]:
@@ -637,6 +642,8 @@ class Array(Node, ArrayProperties, Selecting):
         ------
         ShapeError
             If `data` does not fit.
+        NotRepresentableError
+            If the array is a variable of NCZarr, whose dimensions `omnizarr.netcdf` makes longer.
 
         Examples
         --------
@@ -648,12 +655,20 @@ class Array(Node, ArrayProperties, Selecting):
         >>> array.append(np.zeros((4, 1)), axis=1).region
         (slice(0, 4, None), slice(4, 5, None))
         """
+        self._check_lengths_are_free()
+        return self._append(data, axis)
+
+    def _append(self, data: ArrayLike, axis: int) -> AppendedShape:
         since = self._state
         metadata, region = resizing.append(
             self._where, data, axis, self._config.policy, self._config.concurrency, self._metadata.dialect
         )
         self._adopt(metadata, since)
         return AppendedShape(metadata.shape, region)
+
+    def _check_lengths_are_free(self) -> None:
+        """Raise NotRepresentableError if NCZarr says how long the dimensions are."""
+        nczarr_objects.refuse_other_lengths(self._where, self._metadata)
 
     def writer(self, memory: int | str | None = None) -> writer.ArrayWriter:
         """Return a writer, which gathers small writes in memory and stores each chunk (with shards: shard) once.

@@ -1,14 +1,18 @@
-"""What netCDF-C 4.8.0 stored in separate objects beside the documents of Zarr v2.
+"""NCZarr's marks on a node that are not in its own document.
+
+netCDF-C 4.8.0 stored them in separate objects beside the documents of Zarr v2. In Zarr v3, those of an array are in its
+group.
 
 Spec: NCZarr, "NCZarr versus Pure Zarr", "Appendix E".
 """
 
 from __future__ import annotations
 
-from omnizarr.errors import OmnizarrError
-from omnizarr.formats import documents
+from omnizarr.errors import NotRepresentableError, OmnizarrError, StoreError
+from omnizarr.formats import dialect_named, documents
 from omnizarr.formats.conventions import nczarr_metadata as marks
-from omnizarr.model import JSON, Metadata
+from omnizarr.model import JSON, ArrayMetadata, Metadata
+from omnizarr.nodes import detection, renewing
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import bounded
 
@@ -27,3 +31,34 @@ def objects_at(where: StorePath, metadata: Metadata) -> dict[str, JSON]:
             except OmnizarrError:
                 found[names[position]] = None  # which is not an object, and noted as such
     return found
+
+
+def refuse_other_lengths(where: StorePath, metadata: ArrayMetadata) -> None:
+    """Raise NotRepresentableError if NCZarr says how long the dimensions of an array are.
+
+    netCDF-C opens no dataset in which an array is longer than its dimension, and readers of the dimension do not see
+    the rest.
+    """
+    if _has_dimensions(where, metadata):
+        raise NotRepresentableError(
+            "the array is a variable of NCZarr: its group says how long its dimensions are, for all its variables",
+            store=str(where.store),
+            path=where.path,
+            remedy="make the dimension longer with omnizarr.netcdf.Dataset(path, 'a'), or convert the dataset to Zarr "
+            "without NCZarr",
+        )
+
+
+def _has_dimensions(where: StorePath, metadata: ArrayMetadata) -> bool:
+    entry = None
+    if metadata.dialect == "v3" and metadata.dimension_names:
+        place = where if where.path else renewing.from_above(where)
+        try:
+            group = None if place is None else detection.here(place.parent, (dialect_named("v3"),), "group")
+        except StoreError:
+            raise
+        except OmnizarrError:
+            group = None  # broken
+        if place is not None and group is not None:
+            entry = marks.listed(group.metadata, place.name)
+    return bool(marks.find(metadata, in_group=entry).references)

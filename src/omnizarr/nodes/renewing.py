@@ -231,6 +231,12 @@ def _seen_in(above: tuple[Store, str], where: StorePath) -> StorePath:
     return StorePath(store, f"{path}/{where.path}".rstrip("/"))
 
 
+def from_above(where: StorePath) -> StorePath | None:
+    """Return the same place in a store that begins at the outermost group above; None if there is none above."""
+    above = _above(where.store) if where.home is None else None
+    return None if above is None else _seen_in(above, where)
+
+
 def _above(store: Store) -> tuple[Store, str] | None:
     """Return what `_outermost` does, remembered where it takes long to find out."""
     # What has nothing above may be a store in memory: to look one up compares all values of stores.

@@ -92,8 +92,8 @@ class ArrayWriter(Indexed):
     """
 
     __slots__ = (
-        "__weakref__", "_array", "_bytes", "_doubt", "_is_closed", "_is_storing", "_most", "_pending", "_stats",
-        "_tail", "_virtual", "lock",
+        "__weakref__", "_appends", "_array", "_bytes", "_doubt", "_is_closed", "_is_storing", "_most", "_pending",
+        "_stats", "_tail", "_virtual", "lock",
     )  # fmt: skip
 
     def __init__(self, array: Any, memory: int | str | None = None) -> None:
@@ -110,6 +110,7 @@ class ArrayWriter(Indexed):
         self.lock = RLock()
         self._is_closed = False
         self._stats = WriterStats()
+        self._appends = False  # as far as is known
         self._forget()
         unsaved.know(self)
 
@@ -388,11 +389,16 @@ class ArrayWriter(Indexed):
         ------
         ShapeError
             If `data` does not fit.
+        NotRepresentableError
+            If the array is a variable of NCZarr, as for `Array.append`.
         ValueTypeError
             If `data` cannot be converted to the data type of the array.
         """
         with self.lock:
             self._check_open()
+            if not self._appends:
+                self._array._check_lengths_are_free()  # noqa: SLF001 - a part of Array
+                self._appends = True
             shape, where = self.shape, self.store_path
             block, at, region = resizing.fitting(where, data, axis, shape)
             binding = self._bound()
@@ -623,7 +629,7 @@ class ArrayWriter(Indexed):
     def _append(self, block: AnyArray, axis: int) -> None:
         array = self._array
         before = array.shape[axis]
-        array.append(block, axis)
+        array._append(block, axis)  # noqa: SLF001 - a part of Array
         counts = [part.stop - part.start for part in self._touched(axis, before)]  # which `len` could not count
         self._note(chunks_stored=math.prod(counts), nbytes_stored=block.nbytes)
 

@@ -193,6 +193,23 @@ class Times:
         whole = int(value)
         return self.start + whole * self.unit + round((value - whole) * self.unit)
 
+    def means_the_same_dates(self, values: NDArray[Any], calendar: Calendar) -> bool:
+        """Return whether numbers are the same dates in another calendar, so that only what 0 means may differ.
+
+        The standard calendar and the proleptic Gregorian one have the same dates from 1582-10-15 on.
+
+        >>> times = Times.of({"units": "days since 1582-10-14", "calendar": "proleptic_gregorian"})
+        >>> [times.means_the_same_dates(np.array([value]), STANDARD) for value in (0, 1)]
+        [False, True]
+        """
+        if self.calendar == calendar:
+            return True
+        if {id(self.calendar), id(calendar)} != {id(STANDARD), id(GREGORIAN)}:
+            return False
+        first = GREGORIAN.days(*_FIRST_GREGORIAN) * _DAY
+        known = values[np.isfinite(values)]
+        return not known.size or self.start + float(known.min()) * self.unit >= first
+
     def text(self, value: float, step: float = 0) -> str:
         """Return the date and time, as fine as is needed to tell it from a number that is `step` away; NaT if none."""
         return self._texts([self.moment(value)], step * self.unit)[0]

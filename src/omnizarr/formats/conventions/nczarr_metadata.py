@@ -135,6 +135,39 @@ def with_listed(group: GroupMetadata, arrays: Mapping[str, Mapping[str, JSON] | 
     return replace(group, attributes={**group.attributes, LISTED: kept})
 
 
+def with_length(attributes: Mapping[str, JSON], name: str, length: int) -> Mapping[str, JSON]:
+    """Return attributes of a group in which its dimension of a name, if it has one, has another length.
+
+    >>> with_length({"_nczarr_group": {"dimensions": {"time": {"size": 2, "unlimited": 1}}}}, "time", 3)
+    {'_nczarr_group': {'dimensions': {'time': {'size': 3, 'unlimited': 1}}}}
+    """
+    changed = dict(attributes)
+    for key in nczarr.GROUP:
+        mark = attributes.get(key)
+        if is_object(mark):
+            member, found = _first(mark, "dimensions", "dims")
+            if is_object(found) and name in found:
+                changed[key] = {**mark, member: {**found, name: _lengthened(found[name], length)}}
+            elif is_list(found):
+                changed[key] = {
+                    **mark,
+                    member: [
+                        _lengthened(each, length) if is_object(each) and each.get("name") == name else each
+                        for each in found
+                    ],
+                }
+    return changed
+
+
+def _lengthened(described: JSON, length: int) -> JSON:
+    """Return the description of a dimension with another length."""
+    if not is_object(described):
+        return length
+    if is_object(described.get("configuration")):
+        return {**described, "configuration": _lengthened(described["configuration"], length)}
+    return {**described, "size": length}
+
+
 def find(metadata: Metadata, objects: Mapping[str, JSON] | None = None, in_group: JSON = None) -> NodeMarks:
     """Return the marks of a node.
 

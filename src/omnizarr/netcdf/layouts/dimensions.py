@@ -54,9 +54,9 @@ class Claim:
     names: Sequence[str | None] | None = None
     notes: list[Note] = field(default_factory=list)
 
-    def note(self, message: str) -> None:
+    def note(self, message: str, pointer: str = "") -> None:
         """Note something about the dimensions."""
-        self.notes.append(Note("", message, SPEC))
+        self.notes.append(Note(pointer, message, SPEC))
 
 
 class Scopes:
@@ -112,6 +112,9 @@ class Scopes:
         elif not found.unlimited and found.size != length:
             claim.note(f"dimension {reference!r} has length {found.size}, not {length}: an anonymous one replaces it")
             return self._anonymous(length)
+        elif found.unlimited and found.size < length:
+            beyond = f"the last {length - found.size} of {length} along {reference!r}"
+            claim.note(f"left out: {beyond}, which has length {found.size}", "/records")
         return reference
 
     # -- of others -------------------------------------------------------------------

@@ -150,7 +150,8 @@ def told(root: GroupHeader) -> Iterator[Loss]:
     for path, note in _notes(root):
         if is_loss(note):
             kind, _, name = note.pointer.strip("/").partition("/")
-            yield Loss(path[1:], note.pointer, f"{kind.removesuffix('s')} {name}", note.message.removeprefix(LEFT_OUT))
+            what = f"{kind.removesuffix('s')} {name}" if name else kind
+            yield Loss(path[1:], note.pointer, what, note.message.removeprefix(LEFT_OUT))
 
 
 def is_loss(note: Note) -> bool:
