@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 import omnizarr
+from omnizarr import netcdf
 from omnizarr.stores import LocalStore, verbs
 from omnizarr.stores.base import answers
 from omnizarr.stores.wrap.wrappers import WrapperStore
@@ -253,6 +254,31 @@ def tensorstore_points(place: Place, items: int) -> Run:
     return lambda: array[rows, columns].read().result()
 
 
+def omnizarr_stat_chunks(place: Place, items: int) -> Run:
+    _filled(place, (items * ITEM,), (ITEM,))
+    store = place.omnizarr
+    return lambda: omnizarr.stat(store)
+
+
+def omnizarr_digest_chunks(place: Place, items: int) -> Run:
+    _filled(place, (items * ITEM,), (ITEM,))
+    store = place.omnizarr
+    return lambda: omnizarr.digest(store)
+
+
+def omnizarr_diff_chunks(place: Place, items: int) -> Run:
+    one, other = (Place(place.path / name, place.counts, place.requests) for name in ("one", "other"))
+    _filled(one, (items * ITEM,), (ITEM,))
+    _filled(other, (items * ITEM,), (2 * ITEM,))
+    return lambda: omnizarr.diff(one.omnizarr, other.omnizarr)
+
+
+def omnizarr_du_chunks(place: Place, items: int) -> Run:
+    _filled(place, (items * ITEM,), (ITEM,))
+    store = place.omnizarr
+    return lambda: omnizarr.du(store)
+
+
 # -- shards ----------------------------------------------------------------------------
 
 
@@ -488,6 +514,20 @@ def zarr_delete_consolidated(place: Place, items: int) -> Run:
     return lambda: group.__delitem__("a1")
 
 
+def omnizarr_stat(place: Place, items: int) -> Run:
+    _own_nodes(place, items)
+    store = place.omnizarr
+    return lambda: omnizarr.stat(store)
+
+
+def omnizarr_resume(place: Place, items: int) -> Run:
+    _own_nodes(Place(place.path / "old"), items)
+    source, target = (Place(place.path / name, place.counts, place.requests) for name in ("old", "new"))
+    options: dict[str, Any] = {"zarr_format": 2, "progress": None}
+    omnizarr.convert(source.omnizarr, LocalStore(target.path), **options)
+    return lambda: omnizarr.convert(source.omnizarr, target.omnizarr, resume=True, **options)
+
+
 def _chain(place: Place, items: int) -> None:
     omnizarr.create_group(LocalStore(place.path), path="/".join("g" * items))
 
@@ -592,6 +632,31 @@ def tensorstore_append(place: Place, items: int) -> Run:
     return run
 
 
+def omnizarr_writer(place: Place, items: int) -> Run:
+    array, row = _in_omnizarr(place, (0, ITEM), (16, ITEM)), values(ITEM)[None]
+
+    def run() -> None:
+        with array.writer() as writer:
+            for _ in range(items):
+                writer.append(row)
+
+    return run
+
+
+def omnizarr_records(place: Place, items: int) -> Run:
+    dataset, row = netcdf.Dataset(place.omnizarr, "w"), values(ITEM)
+    dataset.createDimension("time", None)
+    dataset.createDimension("x", ITEM)
+    variable = dataset.createVariable("v", "i2", ("time", "x"), chunksizes=(16, ITEM))
+
+    def run() -> None:
+        for number in range(items):
+            variable[number] = row
+        dataset.close()
+
+    return run
+
+
 def omnizarr_append_edges(place: Place, items: int) -> Run:
     edges = [1 + number * 7 % 4 for number in range(items)]
     array = omnizarr.create_array(place.omnizarr, shape=(sum(edges),), chunks=(edges,), dtype="i2", compressors=None)
@@ -667,6 +732,10 @@ OPERATIONS: Final = (
     _of("write", "write chunks", "chunks"),
     _of("read", "read chunks", "chunks"),
     _of("points", "read single elements", "elements"),
+    _of("stat-chunks", "statistics of an array", "chunks"),
+    _of("digest-chunks", "digest an array", "chunks"),
+    _of("diff-chunks", "compare two arrays, other chunks", "chunks"),
+    _of("du-chunks", "measure what an array takes", "chunks"),
     _of("write-shard", "write one shard", "inner chunks"),
     _of("read-shard", "read one shard", "inner chunks"),
     _of("create", "create arrays", "arrays"),
@@ -676,6 +745,8 @@ OPERATIONS: Final = (
     _of("check", "check a hierarchy", "arrays"),
     _of("digest", "digest a hierarchy", "arrays"),
     _of("diff", "compare two hierarchies", "arrays"),
+    _of("stat", "statistics of a hierarchy", "arrays"),
+    _of("resume", "resume a conversion that is complete", "arrays"),
     _of("consolidate", "consolidate metadata", "arrays"),
     _of("consolidated", "open from consolidated metadata", "arrays"),
     _of("consolidated-own", "open from consolidated metadata, own attributes", "arrays"),
@@ -689,6 +760,8 @@ OPERATIONS: Final = (
     _of("attribute", "set one of many attributes", "attributes"),
     _of("read-attributes", "open a group, attributes as a dict", "attributes"),
     _of("append", "append rows one by one", "appends"),
+    _of("writer", "append rows through a writer", "appends"),
+    _of("records", "write records of netCDF one by one", "records"),
     _of("append-edges", "append once to chunks of different lengths", "chunks", largest=10**5),
     _of("shrink", "shrink to half", "chunks"),
     _of("rechunk", "rechunk in 2 MB of memory", "source chunks", largest=10**5),

@@ -1,5 +1,6 @@
 """The one walk through a hierarchy, and what every verb that uses it makes of stores that cannot list or fail."""
 
+import random
 import threading
 from itertools import islice
 
@@ -10,6 +11,7 @@ import xarray
 import omnizarr
 from omnizarr import UnreadableNode, netcdf
 from omnizarr.errors import MetadataError, StoreError
+from omnizarr.nodes import walk as walks
 from omnizarr.nodes.walk import walk
 from omnizarr.storage import StorePath, TranslatedStore
 from omnizarr.stores import MemoryStore
@@ -74,6 +76,51 @@ class TestWalk:
 
         found = walk("", lambda node: listed(node) if node in TREE else None, concurrency=4)
         assert len(list(found)) == 6
+
+    @pytest.mark.parametrize("max_depth", [None, 1, 2])
+    @pytest.mark.parametrize("seed", range(20))
+    def test_a_large_far_hierarchy_is_walked_in_the_same_order_with_few_nodes_ahead(self, monkeypatch, seed, max_depth):
+        monkeypatch.setattr(walks, "_AHEAD", 12)
+        monkeypatch.setattr(walks, "_FIRST", 2)
+        rng = random.Random(seed)
+        tree, looked_into = {"": []}, []
+        for number in range(200):
+            above = rng.choice(list(tree)[-6:] if seed % 2 else list(tree)[:20])
+            node = f"{above}/{number}"
+            tree[above].append(node)
+            if rng.random() < 0.5:
+                tree[node] = []
+
+        def listed(node):
+            looked_into.append(node)
+            yield from tree[node]
+
+        def look(node):
+            return listed(node) if node in tree else None
+
+        expected = list(walk("", lambda node: iter(tree[node]) if node in tree else None, max_depth=max_depth))
+        assert list(walk("", look, max_depth=max_depth, concurrency=4)) == expected
+        assert len(looked_into) == len(set(looked_into))
+
+    def test_few_nodes_of_a_large_far_hierarchy_wait(self, monkeypatch):
+        monkeypatch.setattr(walks, "_AHEAD", 200)
+        monkeypatch.setattr(walks, "_FIRST", 2)
+        there, most = set(), 0
+
+        class Node:
+            def __init__(self, depth):
+                self.depth = depth
+                there.add(id(self))
+
+            def __del__(self):
+                there.discard(id(self))
+
+        def look(node):
+            return (Node(node.depth + 1) for _ in range(50)) if node.depth < 2 else None
+
+        for _ in walk(Node(0), look, concurrency=4):
+            most = max(most, len(there))
+        assert 200 < most < 500  # of 2,550
 
     @pytest.mark.parametrize("concurrency", [1, 2])
     def test_a_hierarchy_may_be_deeper_than_the_stack_of_python(self, concurrency):

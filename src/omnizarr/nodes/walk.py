@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import islice
 from operator import itemgetter
-from typing import TypeAlias, TypeVar
+from typing import Final, Generic, TypeAlias, TypeVar
 
 from omnizarr.errors import OmnizarrError, StoreError
 from omnizarr.formats import dialect_named
@@ -23,6 +24,11 @@ from omnizarr.stores.base import is_key
 T = TypeVar("T")
 Place: TypeAlias = tuple[StorePath, Metadata | OmnizarrError]
 """A node: what its documents say, or why they cannot be read."""
+
+_AHEAD: Final = 10_000
+"""Nodes that wait for a walk before no more groups are looked into: some 0.6 KB each."""
+_FIRST: Final = 16
+"""Groups that are looked into at the same time, however many nodes they may have."""
 
 
 def walk(
@@ -39,7 +45,8 @@ def walk(
         Depth of the deepest nodes to yield.
     concurrency : int
         1: a group is looked into when the walk gets there, and only the current path is in memory. More: so many
-        groups of a level are looked into at the same time, before the first node is yielded.
+        groups of a level are looked into at the same time, before the first node is yielded; of a hierarchy with more
+        than ten thousand nodes, some at a time.
 
     Examples
     --------
@@ -47,16 +54,19 @@ def walk(
     >>> list(walk("", tree.get))
     [(0, 'a'), (1, 'b'), (1, 'c'), (0, 'd')]
     """
-    if concurrency > 1:
-        below = _by_level(top, below, max_depth, concurrency)
+    inner: Iterable[T] | None
+    ahead = _Ahead(top, below, max_depth, concurrency) if concurrency > 1 else None
     # Not recursive: a hierarchy may be deeper than Python's stack.
-    stack = [iter(below(top) or ())]
+    stack = [iter((below(top) if ahead is None else ahead(top, 0)) or ())]
     try:
         while stack:
             depth = len(stack) - 1
             for node in stack[-1]:
                 yield depth, node
-                inner = below(node) if max_depth is None or depth < max_depth else None
+                if max_depth is not None and depth >= max_depth:
+                    inner = None
+                else:
+                    inner = below(node) if ahead is None else ahead(node, depth + 1)
                 if inner is not None:
                     stack.append(iter(inner))
                     break
@@ -66,19 +76,91 @@ def walk(
         stack.clear()  # their requests end, although the traceback of Ctrl-C may keep this frame
 
 
-def _by_level(
-    top: T, below: Callable[[T], Iterable[T] | None], max_depth: int | None, concurrency: int
-) -> Callable[[T], list[T] | None]:
-    """Return `below` with the answers about all groups, asked level by level, the groups of a level concurrently."""
-    known: dict[int, list[T]] = {}
-    level, depth = [top], 0
-    while level and (max_depth is None or depth <= max_depth):
-        asked = [(id(node), inner) for node in level if (inner := below(node)) is not None]
-        answers = dict(pool.gather(list, (inner for _, inner in asked), concurrency))
-        known.update((mark, answers[position]) for position, (mark, _) in enumerate(asked))
-        level = [node for mark, _ in asked for node in known[mark]]
-        depth += 1
-    return lambda node: known.pop(id(node), None)
+class _Ahead(Generic[T]):
+    """Which nodes are directly below others, asked level by level, the groups of a level concurrently.
+
+    Of large hierarchies, only some levels or groups are asked before the walk gets there, so that few nodes wait.
+
+    Parameters
+    ----------
+    top : object
+    below : callable
+        Is asked, once about each node.
+    max_depth : int or None
+    concurrency : int
+    """
+
+    def __init__(
+        self, top: T, below: Callable[[T], Iterable[T] | None], max_depth: int | None, concurrency: int
+    ) -> None:
+        self._below, self._max_depth, self._concurrency = below, max_depth, concurrency
+        self._known: dict[int, list[T]] = {}
+        """What is below groups that the walk has not reached, by the identity of the group."""
+        self._held = 0
+        """How many nodes that are."""
+        self._later: list[dict[int, Iterable[T]]] = [{}]
+        """Groups of each level that are not asked yet, in their order."""
+        self._seen: list[list[int]] = [[0, 0]]
+        """Of each level, how many groups were asked, and how many nodes they have."""
+        self._note([top], 0)
+
+    def __call__(self, node: T, level: int) -> Iterable[T] | None:
+        """Return what is below a node, to be used before the next call for another one; None if it is no group."""
+        mark = id(node)
+        if mark in self._known:
+            found = self._known.pop(mark)
+            self._held -= len(found)
+            return found
+        if level >= len(self._later) or mark not in self._later[level]:
+            return None
+        if len(self._later[level]) == 1:
+            return self._in_parts(self._later[level].pop(mark), level)
+        self._ask(level)
+        self._look_ahead(level)
+        return self(node, level)
+
+    def _in_parts(self, members: Iterable[T], level: int) -> Iterator[T]:
+        """Yield the members of a group, which may be many: what is below some of them is asked before the others."""
+        rest = iter(members)
+        while part := list(islice(rest, _AHEAD)):
+            self._note(part, level + 1)
+            self._look_ahead(level + 1)
+            yield from part
+
+    def _look_ahead(self, level: int) -> None:
+        """Ask groups of this level and those below, as long as not many nodes wait."""
+        while level < len(self._later) and self._held < _AHEAD:
+            if self._later[level]:
+                self._ask(level)
+            else:
+                level += 1
+
+    def _ask(self, level: int) -> None:
+        """Ask the first groups of a level that are not asked yet: so many as likely have not too many nodes."""
+        asked, found = self._seen[level]
+        count = _AHEAD * asked // max(found, 1) if asked else 0
+        later = self._later[level]
+        marks = list(islice(later, max(count, _FIRST)))
+        answers = dict(pool.gather(list, map(later.pop, marks), self._concurrency))
+        for position, mark in enumerate(marks):
+            nodes = self._known[mark] = answers[position]
+            self._held += len(nodes)
+            self._seen[level][0] += 1
+            self._seen[level][1] += len(nodes)
+            self._note(nodes, level + 1)
+
+    def _note(self, nodes: Iterable[T], level: int) -> None:
+        """Note which of some nodes are groups, to be asked later."""
+        if self._max_depth is not None and level > self._max_depth:
+            return
+        if level == len(self._later):
+            self._later.append({})
+            self._seen.append([0, 0])
+        later = self._later[level]
+        for node in nodes:
+            members = self._below(node)
+            if members is not None:
+                later[id(node)] = members
 
 
 def listed(top: StorePath, prefer: str = "", *, concurrency: int = 1) -> Iterator[Place]:
