@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from omnizarr.errors import FixedAttributeError
+from omnizarr.errors import FixedAttributeError, SettingError
 from omnizarr.model.datatypes.optional import is_optional
 from omnizarr.netcdf import chars, chunk_cache, elements, filters, masking, quantize, selections, types
 from omnizarr.netcdf.attributed import Attributed, Attributes
@@ -377,7 +377,7 @@ class Variable(Attributed):
         else:
             least = self._attributes.get("least_significant_digit")
             if least is not None and self._type.dtype.kind == "f" and not isinstance(least.value, str):
-                data = quantize.least_significant_digit(np.ma.asanyarray(data), int(least.python))
+                data = self._rounded(data, least.python)
             values = self._packing.pack(data, scale=self.scale)
         shape = self.shape
         unlimited = tuple([each.unlimited for each in self._dims])
@@ -388,10 +388,30 @@ class Variable(Attributed):
         self._session.check_writable()
         if self._quantize is not None:
             digits, mode = self._quantize
-            values = quantize.apply(values, mode, digits, self.get_fill_value())
+            try:
+                values = quantize.apply(values, mode, digits, self.get_fill_value())
+            except SettingError as error:
+                raise error.add(store=str(self._stored.where.store), path=self._stored.where.path)
         if self._encode is not None:
             values = self._encode(values)
         self._store(picked.selection, values, picked.grown)
+
+    def _rounded(self, data: ArrayLike, digit: Any) -> Any:
+        """Return data rounded as the attribute ``least_significant_digit`` says."""
+        where = self._stored.where
+        try:
+            return quantize.least_significant_digit(np.ma.asanyarray(data), int(digit))
+        except SettingError as error:
+            raise error.add(store=str(where.store), path=where.path)
+        except (TypeError, ValueError, OverflowError):
+            raise SettingError(
+                "the attribute least_significant_digit is no digit that values can be rounded to",
+                store=str(where.store),
+                path=where.path,
+                found=digit,
+                expected="an integer",
+                remedy="remove the attribute, or correct it",
+            ) from None
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:  # noqa: FBT001 - NumPy's
         if copy is False:

@@ -162,7 +162,7 @@ class Array(Node, ArrayProperties, Selecting):
         >>> array.nchunks_initialized, array.nchunks
         (2, 3)
         """
-        inner = chunking.inner_chunk_shape(self._metadata.codecs)
+        inner = self._inner_shape
         grid = self._grid
         count = 0
         for coords in holdings.coords(self._where, self._metadata):

@@ -16,7 +16,7 @@ from omnizarr.errors import MetadataError, OmnizarrError
 from omnizarr.indexing import Plan
 from omnizarr.model import UNDEFINED, ArrayMetadata, Named, datatypes, dimensions, grids, thawed
 from omnizarr.model.grids import Grid
-from omnizarr.nodes import chunking
+from omnizarr.nodes import bindings, chunking
 from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.node import NodeProperties
 
@@ -267,7 +267,30 @@ class ArrayProperties(NodeProperties):
         bound = self._state.bound
         if bound is not None:
             return bound.grid
-        return grids.bind(self._metadata.chunk_grid, self._metadata.shape)
+        try:
+            return grids.bind(self._metadata.chunk_grid, self._metadata.shape)
+        except OmnizarrError as error:
+            raise bindings.in_its_document(
+                error.add(store=str(self.store), path=self.path), self._where, self._metadata
+            )
+
+    @property
+    def _inner_shape(self) -> tuple[int, ...] | None:
+        """Shape of inner chunks; None without shards. Raises what reading does if the document states none."""
+        metadata = self._metadata
+        if not chunking.has_shards(metadata.codecs):
+            return None
+        found = chunking.possible_inner_shape(metadata.codecs, self.ndim)
+        if found is None:
+            bindings.bind(self._where, metadata, self.config.policy)
+            raise MetadataError(
+                "the document states no shape of inner chunks",
+                store=str(self.store),
+                path=self.path,
+                found=thawed(metadata.codecs[0]),
+                expected=f"codecs that divide chunks of {self.ndim} dimensions",
+            )
+        return found
 
     @property
     def chunks(self) -> tuple[int, ...] | tuple[tuple[int, ...], ...]:
@@ -283,7 +306,7 @@ class ArrayProperties(NodeProperties):
         >>> array.chunks
         (2, 2)
         """
-        inner = chunking.inner_chunk_shape(self._metadata.codecs)
+        inner = self._inner_shape
         if inner is not None:
             return inner
         chunk_shape = self._grid.chunk_shape
@@ -300,7 +323,7 @@ class ArrayProperties(NodeProperties):
         >>> array.chunks, array.shards
         ((2,), (4,))
         """
-        if chunking.inner_chunk_shape(self._metadata.codecs) is None:
+        if self._inner_shape is None:
             return None
         chunk_shape = self._grid.chunk_shape
         return self.write_chunk_sizes if chunk_shape is None else chunk_shape
@@ -338,7 +361,7 @@ class ArrayProperties(NodeProperties):
 
     @property
     def _inner(self) -> tuple[int | None, ...]:
-        return chunking.inner_chunk_shape(self._metadata.codecs) or (None,) * self.ndim
+        return self._inner_shape or (None,) * self.ndim
 
     def _sizes(self, inner: tuple[int | None, ...]) -> tuple[tuple[int, ...], ...]:
         try:
@@ -358,7 +381,7 @@ class ArrayProperties(NodeProperties):
         >>> array.cdata_shape
         (2, 2)
         """
-        inner = chunking.inner_chunk_shape(self._metadata.codecs)
+        inner = self._inner_shape
         if inner is None:
             return self._grid.grid_shape
         return tuple(-(-length // chunk) for length, chunk in zip(self.shape, inner, strict=True))

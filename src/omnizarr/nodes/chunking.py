@@ -38,6 +38,21 @@ def inner_chunk_shape(codecs: tuple[Named, ...]) -> tuple[int, ...] | None:
     return tuple(lengths)
 
 
+def has_shards(codecs: tuple[Named, ...]) -> bool:
+    """Return whether chunks are divided into inner chunks, also if the document does not say how."""
+    return _sharding(codecs) is not None
+
+
+def possible_inner_shape(codecs: tuple[Named, ...], ndim: int) -> tuple[int, ...] | None:
+    """Return the shape of inner chunks; None if the document states none that is possible."""
+    try:
+        found = inner_chunk_shape(codecs)
+    except (TypeError, ValueError, IndexError, AttributeError):
+        return None
+    is_shape = found is not None and len(found) == ndim
+    return found if is_shape and all(type(each) is int and 0 < each < 2**63 for each in found or ()) else None
+
+
 def axes_of_shards(codecs: tuple[Named, ...], ndim: int) -> tuple[int, ...]:
     """Return which axis of what becomes a shard corresponds to each axis of the array, after transpositions."""
     seen = list(range(ndim))

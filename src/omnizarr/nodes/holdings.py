@@ -117,8 +117,11 @@ def counter(where: StorePath, metadata: ArrayMetadata) -> Callable[[str], bool] 
 
 def coords(where: StorePath, metadata: ArrayMetadata) -> Iterator[Coords]:
     """Yield the coordinates of the stored chunks (shards) of the array."""
-    prefix, encoding, grid = _laid(where, metadata)
-    store = transformers.apply(metadata.storage_transformers, where.store, prefix)
+    try:
+        prefix, encoding, grid = _laid(where, metadata)
+        store = transformers.apply(metadata.storage_transformers, where.store, prefix)
+    except OmnizarrError as error:
+        raise bindings.in_its_document(error.add(store=str(where.store), path=where.path), where, metadata)
     return found(store, prefix, encoding, grid)
 
 

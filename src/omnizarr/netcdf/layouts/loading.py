@@ -523,24 +523,14 @@ def _storage(
     return found
 
 
-def _inner_chunk_shape(metadata: ArrayMetadata) -> tuple[int, ...] | None:
-    """Return the shape of the chunks in shards; None if the document is wrong: what reads the elements says how."""
-    try:
-        found = chunking.inner_chunk_shape(metadata.codecs)
-    except (TypeError, ValueError, IndexError):
-        return None
-    is_shape = found is not None and len(found) == len(metadata.shape)
-    return found if is_shape and all(type(each) is int and 0 < each < 2**63 for each in found or ()) else None
-
-
 def _chunk_shape(metadata: ArrayMetadata) -> tuple[int, ...] | None:
     """Return the shape of all chunks, of shards that of the chunks in them; None if they differ, or are unknown.
 
     Shards that codecs encode as a whole are chunks: a part of one takes as long to read as all of it.
     """
     if metadata.codecs and metadata.codecs[-1].name == "sharding_indexed":
-        inner = _inner_chunk_shape(metadata)
-        if inner is not None:
+        inner = chunking.possible_inner_shape(metadata.codecs, len(metadata.shape))
+        if inner is not None:  # else the document is wrong, and what reads the elements says how
             return inner
     grid = metadata.chunk_grid
     sizes = grid.configuration.get("chunk_shape")
