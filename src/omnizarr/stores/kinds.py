@@ -430,7 +430,7 @@ def file_within(path: str) -> tuple[str, str] | None:
     at = path.find("/")
     while at >= 0:
         name = path[path.rfind("/", 0, at) + 1 : at]
-        if "." in name and path[at:].strip("/") and any(is_file_ending(each) for each in endings_of(name)):
+        if not is_usual(name) and path[at:].strip("/") and any(is_file_ending(each) for each in endings_of(name)):
             return path[:at], path[at:].strip("/")
         at = path.find("/", at + 1)
     return None

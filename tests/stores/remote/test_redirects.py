@@ -1,5 +1,9 @@
 """Which hosts the client of a cloud may reach; tests/attacks/redirects.py shows that it reaches no other."""
 
+import os
+import sys
+from types import SimpleNamespace
+
 import pytest
 
 from omnizarr.stores import ObjectStore, verbs
@@ -82,3 +86,20 @@ def test_the_native_engine_still_has_the_store():
     access = verbs.access(store)
     assert access is not None
     assert not any("proxy" in name for name, _ in access.client.options)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have settings of their own")
+def test_a_client_asks_for_proxies_only_if_the_environment_names_one(environment, monkeypatch):
+    from obstore.store import HTTPStore
+
+    from omnizarr.stores.remote import web_requests
+
+    for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
+        environment.delenv(name)
+    client = web_requests.Client(HTTPStore("https://a.example"))
+    asked = SimpleNamespace(getproxies=lambda: {"https": "http://proxy:1"}, proxy_bypass=lambda host: host == "near")
+    monkeypatch.setattr(web_requests, "request", asked)
+    assert client._proxy_for("https", "far") is None
+    environment.setenv("HTTPS_PROXY", "http://proxy:1")
+    assert client._proxy_for("https", "far").netloc == "proxy:1"
+    assert client._proxy_for("https", "near") is None

@@ -25,6 +25,7 @@ import os
 import re
 import socket
 import ssl
+import sys
 import time
 import weakref
 from collections import deque
@@ -32,8 +33,8 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import partial
-from typing import Any, Final, NoReturn, TypeAlias
-from urllib import parse, request
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
+from urllib import parse
 
 from obstore import exceptions
 
@@ -41,6 +42,12 @@ from omnizarr.stores import trust
 from omnizarr.stores.base import Buffer
 from omnizarr.stores.redaction import HARMLESS
 from omnizarr.stores.remote.object_answers import body_of
+from omnizarr.support.lazy import Lazy
+
+if TYPE_CHECKING:
+    from urllib import request
+else:
+    request = Lazy("urllib.request")
 
 MOST_REDIRECTS: Final = 10
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
@@ -369,6 +376,8 @@ class Client:
     def _proxy_for(self, scheme: str, host: str) -> parse.SplitResult | None:
         if self._proxy:
             return parse.urlsplit(str(self._proxy))
+        if sys.platform == "linux" and not any(name.lower().endswith("_proxy") for name in os.environ):
+            return None  # elsewhere the system may know one; the import of `request` takes 10 ms
         found = request.getproxies().get(scheme)
         return None if not found or request.proxy_bypass(host) else parse.urlsplit(found)
 
