@@ -225,7 +225,8 @@ def missed(where: StorePath, nodes: Mapping[str, Metadata]) -> tuple[str, ...]:
     """
     without = {path: one for path, one in nodes.items() if path != where.path and not path.startswith(where.prefix)}
     above = [place.path for place in where.ancestors() if place.path in without]
-    before, after = (_faults(above, Nodes(each)) for each in (nodes, without))
+    after = _faults(above, Nodes(without))
+    before = _faults(above, Nodes(nodes)) if after else []
     return tuple(text for text in after if text not in before)
 
 

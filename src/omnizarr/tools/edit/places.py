@@ -20,6 +20,7 @@ from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
 from omnizarr.nodes.location import StorePath, normalize
 from omnizarr.stores import LocalStore, ZipStore, kinds, resolve
+from omnizarr.stores.local.surroundings import files_in
 from omnizarr.stores.resolve import refuse_other_format
 from omnizarr.stores.urls import local_path, scheme_of
 
@@ -118,7 +119,7 @@ def _within_outermost(where: StorePath) -> StorePath:
 
 def _is_node(folder: Path) -> bool:
     """Whether a directory is a node, or the root of a draft's hierarchy."""
-    if not any((folder / name).is_file() for name in outside.DOCUMENTS):
+    if not files_in(str(folder), outside.DOCUMENTS):
         return False
     try:
         return detection.here(StorePath(LocalStore(folder, read_only=True)), DIALECTS) is not None

@@ -170,27 +170,35 @@ def delete(
         return outcome
     with Change(where, "gone") as change, where.lock():
         change.begin()
-        unfinished.begin_deletion(found)
         is_document = document_test(where)
+        is_noted = len(sizes) != 1 or where.home is not None or not is_document(sizes[0][0])
+        if is_noted:  # one document is gone at once
+            unfinished.begin_deletion(found)
         own = [key for dialect in dialects_at(where) for key in dialect.keyspace.documents(where.path).values()]
         below = sorted((key for key, _ in sizes if is_document(key)), key=lambda key: key.count("/"))
         verbs.delete_many(where.store, dict.fromkeys((*own, *below)))
     mentions.enter(where, None)
-    _delete_rest(where, sizes, progress, gone=frozenset(below))
+    _delete_rest(where, sizes, progress, gone=frozenset(below), is_noted=is_noted)
     return outcome
 
 
 def _delete_rest(
-    where: StorePath, sizes: list[tuple[str, int]], progress: Progress, *, gone: Container[str] = ()
+    where: StorePath,
+    sizes: list[tuple[str, int]],
+    progress: Progress,
+    *,
+    gone: Container[str] = (),
+    is_noted: bool = True,
 ) -> None:
-    """Delete what is not `gone` yet."""
+    """Delete what is not `gone` yet, and the note on the deletion if there is one."""
     journal = unfinished.key_of(where)
     with Tracker(progress, f"delete {where}", sum(size for _, size in sizes)) as shown:
         for first in range(0, len(sizes), _BATCH):
             batch = sizes[first : first + _BATCH]
             verbs.delete_many(where.store, [key for key, _ in batch if key != journal and key not in gone])
             shown.tick(sum(size for _, size in batch))
-    where.store.delete(journal)
+    if is_noted:
+        where.store.delete(journal)
     owned = dialects_at(where)[0].keyspace.node_keys(where.path)
     for prefix in owned.prefixes:  # what came meanwhile, and empty directories
         if next(iter(where.store.list_prefix(prefix)), None) is None:
