@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import omnizarr
 from omnizarr import aio, errors
-from omnizarr.nodes.array import AppendedShape
+from omnizarr.nodes.resizing import AppendedShape
 from omnizarr.storage import StorePath
 from omnizarr.stores import LocalStore, MemoryStore
 from tests.fakes import FaultyStore

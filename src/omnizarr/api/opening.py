@@ -20,18 +20,18 @@ import inspect
 import pathlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, Final, Literal, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, Unpack
 
 from omnizarr.engine import transformers
 from omnizarr.errors import ArrayNotFoundError, NodeNotFoundError, Remedy
 from omnizarr.model import ArrayMetadata, GroupMetadata
-from omnizarr.nodes import consolidated, creating, detection, outside
+from omnizarr.nodes import consolidated, detection, outside
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.consolidated import Snapshot
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.group import Group
-from omnizarr.nodes.hierarchy import Above
+from omnizarr.nodes.late import hierarchy
 from omnizarr.nodes.location import StorePath, normalize
 from omnizarr.nodes.node import Node
 from omnizarr.nodes.options import (
@@ -50,9 +50,16 @@ from omnizarr.nodes.options import (
 from omnizarr.nodes.outside import Beyond
 from omnizarr.stores import PrefixStore
 from omnizarr.stores.resolve import refuse_other_format, resolve_root
-from omnizarr.stores.wrap import synchronized
 from omnizarr.support import suggestions
+from omnizarr.support.lazy import Lazy
 from omnizarr.support.warned import warn
+
+if TYPE_CHECKING:
+    from omnizarr.nodes import creating
+    from omnizarr.stores.wrap import synchronized
+else:
+    creating = Lazy("omnizarr.nodes.creating")
+    synchronized = Lazy("omnizarr.stores.wrap.synchronized")
 
 Missing: TypeAlias = Literal["fill", "error"]
 _CREATING = ("a", "w", "w-", "x")
@@ -179,7 +186,7 @@ def open_array(
                 remedy=Remedy("pass {shape} and {dtype}, or {data}, to create it", shape=..., dtype=..., data=...),
             )
         new = {**asked, "overwrite": mode == "w"}
-        return creating.new_array(where, zarr_format=zarr_format, above=Above(beyond=above), **new)
+        return creating.new_array(where, zarr_format=zarr_format, above=hierarchy.Above(beyond=above), **new)
     found = detection.open_array(where, zarr_format, there)
     return Array(found.where, found.metadata, _behaviour(asked) if asked else ArrayConfig.of())
 
@@ -241,7 +248,9 @@ def open_group(
     }
     there = detection.detect(where, zarr_format, "group") if mode == "a" else None
     if there is None and mode in _CREATING:
-        new = creating.new_group(where, zarr_format, attributes, overwrite=mode == "w", above=Above(beyond=above))
+        new = creating.new_group(
+            where, zarr_format, attributes, overwrite=mode == "w", above=hierarchy.Above(beyond=above)
+        )
         return Group(new.where, new.metadata, _behaviour(options))
     found = detection.open_group(where, zarr_format, there)
     return _opened_group(found, options)

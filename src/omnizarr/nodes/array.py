@@ -24,19 +24,29 @@ from omnizarr.indexing.slices import checked_index
 from omnizarr.model import JSON, ArrayMetadata
 from omnizarr.model.datatypes.optional import is_optional
 from omnizarr.model.grids import Grid
-from omnizarr.nodes import bindings, chunking, detection, hierarchy, holdings, resizing
+from omnizarr.nodes import bindings, chunking, detection
 from omnizarr.nodes.array_properties import ArrayProperties, Bound, State
 from omnizarr.nodes.attributes import Attrs, to_json
 from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.consolidated import Snapshot
 from omnizarr.nodes.gone import Gone
 from omnizarr.nodes.indexers import AnyArray, ArrayIndex, AsType, Fields, Index, fields_dtype
-from omnizarr.nodes.late import contents, habits, info, info_card, info_html, showing, writer
+from omnizarr.nodes.late import (
+    contents,
+    habits,
+    hierarchy,
+    holdings,
+    info,
+    info_card,
+    info_html,
+    resizing,
+    showing,
+    writer,
+)
 from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.node import Node
 from omnizarr.nodes.out import Out
 from omnizarr.nodes.reading import Prepared, prepare, too_large
-from omnizarr.nodes.resizing import AppendedShape
 from omnizarr.nodes.selecting import Selecting
 from omnizarr.nodes.writing import converted_value, write_values
 from omnizarr.stores import threads
@@ -50,6 +60,7 @@ if TYPE_CHECKING:
     from omnizarr.nodes import nczarr_objects
     from omnizarr.nodes.lazy import view
     from omnizarr.nodes.lazy.view import LazySelection
+    from omnizarr.nodes.resizing import AppendedShape
     from omnizarr.pictures.picture import Picture
 else:
     nczarr_objects = Lazy("omnizarr.nodes.nczarr_objects")
@@ -664,7 +675,7 @@ class Array(Node, ArrayProperties, Selecting):
             self._where, data, axis, self._config.policy, self._config.concurrency, self._metadata.dialect
         )
         self._adopt(metadata, since)
-        return AppendedShape(metadata.shape, region)
+        return resizing.AppendedShape(metadata.shape, region)
 
     def _check_lengths_are_free(self) -> None:
         """Raise NotRepresentableError if NCZarr says how long the dimensions are."""

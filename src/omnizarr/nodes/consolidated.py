@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import io
 import itertools
-import secrets
+import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
@@ -631,7 +631,7 @@ def _names_of(nodes: Nodes, path: str) -> AbstractSet[str]:
 def _write_many(where: StorePath, group: _Group, nodes: KeptDocuments) -> None:
     """Store long copies, each on one line, from which the document is joined. The caller holds the group's lock."""
     dialect = group.dialect
-    mark = {"omnizarr": secrets.token_hex(16)}
+    mark = {"omnizarr": os.urandom(16).hex()}
     placeholder = Document(mark, documents.on_one_line(mark).decode())
     name = dialect.consolidated.document or dialect.group_document
     if dialect.consolidated.document is None:

@@ -24,17 +24,26 @@ from omnizarr.errors import (
 )
 from omnizarr.formats import dialect_named
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata
-from omnizarr.nodes import creating, detection, hierarchy, new_hierarchy, replacing
+from omnizarr.nodes import detection
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.attributes import Attrs, to_json
 from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.consolidated import Snapshot
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.info_tree import Tree, draw
-from omnizarr.nodes.late import contents, habits, info, info_card, info_html, showing
+from omnizarr.nodes.late import (
+    contents,
+    habits,
+    hierarchy,
+    info,
+    info_card,
+    info_html,
+    new_hierarchy,
+    replacing,
+    showing,
+)
 from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.naming import Named, children
-from omnizarr.nodes.new_hierarchy import Formats, New
 from omnizarr.nodes.node import Node
 from omnizarr.nodes.options import (
     ArrayOptions,
@@ -48,13 +57,18 @@ from omnizarr.nodes.options import (
 from omnizarr.nodes.walk import walk
 from omnizarr.stores import threads
 from omnizarr.stores.resolve import refuse_other_format, resolve_root
+from omnizarr.support.lazy import Lazy
 from omnizarr.support.text import visible
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike
 
+    from omnizarr.nodes import creating
+    from omnizarr.nodes.new_hierarchy import Formats, New
     from omnizarr.nodes.options import Shape
     from omnizarr.pictures.picture import Picture
+else:
+    creating = Lazy("omnizarr.nodes.creating")  # above arrays, so not with those of `late`
 
 T = TypeVar("T")
 

@@ -5,18 +5,23 @@ A node takes about 250 bytes, most of them for its path, where its parsed docume
 
 from __future__ import annotations
 
-import hashlib
 import pickle
 import sys
 from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from omnizarr.formats import documents
 from omnizarr.formats.consolidated import Copy
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata
+from omnizarr.support.lazy import Lazy
 from omnizarr.support.packed import Packed
+
+if TYPE_CHECKING:
+    import hashlib
+else:
+    hashlib = Lazy("hashlib")
 
 _PROTOCOL: Final = 5
 _MADE: Final = 64

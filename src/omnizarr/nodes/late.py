@@ -5,15 +5,45 @@ from typing import TYPE_CHECKING
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
-    from omnizarr.nodes import habits, info, info_card, info_html, showing, writer
+    from omnizarr.nodes import (
+        habits,
+        hierarchy,
+        holdings,
+        info,
+        info_card,
+        info_html,
+        new_hierarchy,
+        replacing,
+        resizing,
+        showing,
+        writer,
+    )
     from omnizarr.pictures import contents
 else:
     contents = Lazy("omnizarr.pictures.contents")
     habits = Lazy("omnizarr.nodes.habits")
+    hierarchy = Lazy("omnizarr.nodes.hierarchy")
+    holdings = Lazy("omnizarr.nodes.holdings")
     info = Lazy("omnizarr.nodes.info")
     info_card = Lazy("omnizarr.nodes.info_card")
     info_html = Lazy("omnizarr.nodes.info_html")
+    new_hierarchy = Lazy("omnizarr.nodes.new_hierarchy")
+    replacing = Lazy("omnizarr.nodes.replacing")
+    resizing = Lazy("omnizarr.nodes.resizing")
     showing = Lazy("omnizarr.nodes.showing")
     writer = Lazy("omnizarr.nodes.writer")
 
-__all__ = ["contents", "habits", "info", "info_card", "info_html", "showing", "writer"]
+__all__ = [
+    "contents",
+    "habits",
+    "hierarchy",
+    "holdings",
+    "info",
+    "info_card",
+    "info_html",
+    "new_hierarchy",
+    "replacing",
+    "resizing",
+    "showing",
+    "writer",
+]

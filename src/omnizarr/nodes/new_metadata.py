@@ -9,7 +9,6 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from enum import Enum
 from numbers import Integral
 from typing import Any, Final, Literal, NamedTuple
 
@@ -34,20 +33,9 @@ from omnizarr.model.datatypes.optional import Optional
 from omnizarr.model.dimensions import ATTRIBUTE
 from omnizarr.model.metadata import similar
 from omnizarr.nodes.attributes import to_json
+from omnizarr.nodes.options import DEFAULT
 from omnizarr.settings import config
 from omnizarr.support.memo import Memo
-
-
-class _Default(Enum):
-    """Marks a fill value that was not passed."""
-
-    DEFAULT = "default"
-
-    def __repr__(self) -> str:
-        return "DEFAULT"
-
-
-DEFAULT: Final = _Default.DEFAULT
 
 _MIN_CHUNK_BYTES: Final = 128 * 1024
 _MAX_CHUNK_BYTES: Final = 64 * 1024 * 1024

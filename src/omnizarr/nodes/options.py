@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from enum import Enum
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, TypedDict, TypeVar
 
 from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.location import StorePath
-from omnizarr.nodes.new_metadata import DEFAULT
 from omnizarr.nodes.node import NodeProperties
 from omnizarr.stores import Store
 from omnizarr.support import suggestions
@@ -246,6 +246,17 @@ class LikeFillOptions(PlacedFillOptions, ShapeOption, total=False):
 class LikeOptions(PlacedOptions, ShapeOption, total=False):
     """Keywords for an array like another one: ``zeros_like``."""
 
+
+class _Default(Enum):
+    """Marks a fill value that was not passed."""
+
+    DEFAULT = "default"
+
+    def __repr__(self) -> str:
+        return "DEFAULT"
+
+
+DEFAULT: Final = _Default.DEFAULT
 
 DEFAULTS: Final[Mapping[str, Any]] = {
     "shape": None,

@@ -14,20 +14,26 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from omnizarr.engine.conversion import Conversion, unpack_step
 from omnizarr.errors import OmnizarrError
-from omnizarr.formats.conventions import display, fill_values
 from omnizarr.formats.reader import is_list
 from omnizarr.model import JSON, ArrayMetadata, datatypes, dimensions
 from omnizarr.model.datatypes.fixed_point import NAME as FIXED_POINT
 from omnizarr.model.datatypes.fixed_point import FixedPoint
 from omnizarr.settings import config
 from omnizarr.stores import pool
+from omnizarr.support.lazy import Lazy
+
+if TYPE_CHECKING:
+    from omnizarr.formats.conventions import display, fill_values
+else:  # with the package come all conventions, which opening an array does not need
+    display = Lazy("omnizarr.formats.conventions.display")
+    fill_values = Lazy("omnizarr.formats.conventions.fill_values")
 
 SPEAK_OF_VALUES: Final = ("missing_value", "_FillValue", "valid_range", "valid_min", "valid_max")
 """Attributes whose values are of the type of the stored ones."""

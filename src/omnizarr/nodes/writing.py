@@ -15,7 +15,6 @@ import numpy as np
 from omnizarr import engine
 from omnizarr.engine import Binding
 from omnizarr.errors import ShapeError, ValueTypeError
-from omnizarr.formats.conventions import fill_values
 from omnizarr.indexing import Plan
 from omnizarr.model import ArrayMetadata
 from omnizarr.model.datatypes.data_type import Scalars
@@ -23,11 +22,15 @@ from omnizarr.model.datatypes.fixed_point import FixedPoint
 from omnizarr.model.datatypes.objects import Ragged
 from omnizarr.model.datatypes.optional import VALID, VALUE, Optional
 from omnizarr.nodes.packing import Packing
+from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from omnizarr.formats.conventions import fill_values
     from omnizarr.model.datatypes import DataType
+else:
+    fill_values = Lazy("omnizarr.formats.conventions.fill_values")
 
 AnyArray: TypeAlias = "NDArray[Any]"
 

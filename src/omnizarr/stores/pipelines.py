@@ -25,14 +25,13 @@ Spec: ZEP 8, a draft; the documentation of Neuroglancer and TensorStore.
 
 from __future__ import annotations
 
-import gzip
 import io
 import json
 import os
 import re
 import zlib
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from omnizarr.errors import OmnizarrError, ReadOnlyError, StoreError
 from omnizarr.stores import kinds, urls, verbs
@@ -42,6 +41,12 @@ from omnizarr.stores.redaction import redact
 from omnizarr.stores.urls import parse
 from omnizarr.stores.wrap.wrappers import PrefixStore, WrapperStore
 from omnizarr.support import suggestions
+from omnizarr.support.lazy import Lazy
+
+if TYPE_CHECKING:
+    import gzip
+else:
+    gzip = Lazy("gzip")
 
 _LARGEST: Final = 2**30
 """Bytes of a file that is decompressed, or cut out of another one, in memory."""

@@ -12,13 +12,18 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from omnizarr.model import JSON, Named
 from omnizarr.model.datatypes.data_type import AnyDType, ByteOrder, DataType, bytes_of, reject, scalar_of
+from omnizarr.support.lazy import Lazy
+
+if TYPE_CHECKING:
+    import fractions
+else:
+    fractions = Lazy("fractions")
 
 NAME: Final = "binary_fixed_point"
 SPEC: Final = "zarr-extensions, binary_fixed_point"
@@ -55,7 +60,7 @@ class FixedPoint:
             return scalar_of(bytes.fromhex(value[2:]), self.dtype.newbyteorder(">")).astype(self.dtype)
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
             raise reject("the fill value is not a fixed-point number", at, value, forms, spec=SPEC)
-        count = Fraction(value) * 2**self.fraction
+        count = fractions.Fraction(value) * 2**self.fraction
         if count.denominator != 1:  # the text says nothing of rounding
             raise reject("the fill value lies between two numbers of the type", at, value, forms, spec=SPEC)
         limits = np.iinfo(self.dtype)

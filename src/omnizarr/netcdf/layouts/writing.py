@@ -36,6 +36,7 @@ from omnizarr.netcdf.layouts.xarray import DocumentAttributes, is_no_fill
 from omnizarr.netcdf.types import AnyType, UserType
 from omnizarr.nodes import new_metadata
 from omnizarr.nodes.new_metadata import Coding
+from omnizarr.nodes.options import DEFAULT
 
 Name = Literal["A", "B", "C", "D", "xarray", "pure", "v3", "E", "pure-v3"]
 
@@ -372,7 +373,7 @@ def _fill(name: Name, header: VariableHeader, nc_type: AnyType, item_size: int, 
     """
     attribute = header.attributes.get("_FillValue")
     if isinstance(nc_type, UserType):
-        return new_metadata.DEFAULT if _FORMATS[name] == 3 else None
+        return DEFAULT if _FORMATS[name] == 3 else None
     if attribute is None and is_no_fill(header):
         if _FORMATS[name] == 2:
             return None
