@@ -1,8 +1,10 @@
 """Dask arrays of omnizarr arrays: names in graphs, reading, and writing that loses nothing."""
 
+import contextlib
 import pickle
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -270,3 +272,75 @@ def test_what_was_gathered_is_dropped_if_the_computation_fails():
     assert not unsaved.waiting()
     target[...] = 7
     assert (target[:] == 7).all()
+
+
+class TestRechunk:
+    """`to_zarr(from_zarr(source).rechunk(...), ...)` in blocks that the plan of `omnizarr.rechunk` chooses."""
+
+    METHODS = ("tasks", "p2p")
+
+    @pytest.mark.parametrize("method", METHODS)
+    @pytest.mark.parametrize("chunks", [(40, 2), (1, 60), (7, 11), (40, 60)])
+    def test_values_and_chunks_are_those_asked_for(self, tmp_path, chunks, method):
+        source = stored(tmp_path / "a", shards=(20, 20))
+        with contextlib.ExitStack() as opened:
+            opened.enter_context(dask.config.set({"array.chunk-size": "1kiB"}))
+            if method == "p2p":
+                distributed = pytest.importorskip("distributed", reason="p2p is a method of distributed")
+                client = distributed.Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None)
+                opened.enter_context(client)
+            made = to_zarr(from_zarr(source).rechunk(chunks, method=method), tmp_path / "b")
+        np.testing.assert_array_equal(made[...], VALUES)
+        assert made.chunks == chunks
+
+    def test_few_tasks_move_many_chunks(self):
+        source = stored({}, chunks=(1, 60))
+        made = to_zarr(from_zarr(source).rechunk((40, 1)), {}, compute=False)
+        assert len(dict(made.__dask_graph__())) < 60
+
+    def test_chunks_are_read_twice_at_most_and_stored_once(self):
+        stored_values, asked = {}, []
+        stored(stored_values, chunks=(1, 60))
+        source = omnizarr.open_array(WatchedStore(MemoryStore(stored_values), lambda *request: asked.append(request)))
+        target = WatchedStore(MemoryStore(), lambda *request: asked.append(request))
+        asked.clear()
+        with dask.config.set({"array.chunk-size": "2400B"}):
+            made = to_zarr(from_zarr(source, chunks=(1, 60)).rechunk((40, 1)), target)
+        counts = Counter(verb for verb, key in asked if key.startswith("c/"))
+        np.testing.assert_array_equal(made[...], VALUES)
+        assert counts["get"] <= 2 * 40
+        assert counts["set"] == 60
+
+    def test_a_target_that_exists_is_stored_in_its_own_chunks(self):
+        target = omnizarr.create_array({}, shape=(40, 60), chunks=(8, 3), dtype="i4")
+        to_zarr(from_zarr(stored({})).rechunk((3, 7)), target)
+        np.testing.assert_array_equal(target[...], VALUES)
+
+    @pytest.mark.parametrize(
+        "change", [lambda array: array + 1, lambda array: array[::-1], lambda array: array.T.T * 2]
+    )
+    def test_values_that_are_computed_are_stored(self, change):
+        source = stored({})
+        made = to_zarr(change(from_zarr(source)).rechunk((40, 3)), {})
+        np.testing.assert_array_equal(made[...], change(VALUES))
+        np.testing.assert_array_equal(to_zarr(change(from_zarr(source).rechunk((40, 3))), {})[...], change(VALUES))
+
+    def test_parts_and_joins_of_rechunked_arrays_are_stored(self):
+        source = stored({})
+        half = from_zarr(source).rechunk((40, 3))[:, :30]
+        np.testing.assert_array_equal(to_zarr(half, {})[...], VALUES[:, :30])
+        both = da.concatenate([from_zarr(source), from_zarr(stored({}, VALUES + 1))]).rechunk((80, 3))
+        np.testing.assert_array_equal(to_zarr(both, {})[...], np.concatenate([VALUES, VALUES + 1]))
+
+    def test_text_and_nothing_are_rechunked_by_dask(self):
+        texts = np.array(["a", "bc", ""] * 4, dtype=np.dtypes.StringDType())
+        made = to_zarr(from_zarr(omnizarr.create_array({}, data=texts, chunks=(5,))).rechunk(3), {})
+        assert made[...].tolist() == texts.tolist()
+        nothing = omnizarr.create_array({}, shape=(0, 3), chunks=(2, 3), dtype="i4")
+        assert to_zarr(from_zarr(nothing).rechunk((2, 1)), {}, chunks=(2, 3)).shape == (0, 3)
+
+    def test_an_array_is_rechunked_in_its_own_place(self, tmp_path):
+        stored(tmp_path / "a")
+        made = to_zarr(from_zarr(tmp_path / "a").rechunk((40, 2)), tmp_path / "a", overwrite=True)
+        np.testing.assert_array_equal(made[...], VALUES)
+        assert made.chunks == (40, 2)

@@ -28,13 +28,14 @@ import numpy as np
 from omnizarr.api.opening import locate, open_array
 from omnizarr.errors import MissingDependencyError, SchedulerError, ShapeError
 from omnizarr.formats import dialect_named
+from omnizarr.interop import rechunked
 from omnizarr.interop.gates import ends_with_chunks, gathered, through_gates
 from omnizarr.metadata import as_model
 from omnizarr.nodes import creating, replacing
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.options import FromZarrOptions, ToZarrOptions
-from omnizarr.stores import LocalStore, Store
+from omnizarr.stores import LocalStore, Store, pool
 from omnizarr.support import extras
 from omnizarr.support.lazy import Lazy
 
@@ -95,6 +96,7 @@ def from_zarr(
         inline_array=inline_array,
         meta=np.empty((0,) * array.ndim, array.dtype),
     )
+    rechunked.remember(result.name, array)
     return result
 
 
@@ -187,6 +189,7 @@ def _check_reachable(where: StorePath, *, compute: bool) -> None:
 def _stored(array: da.Array, target: Array, *, compute: bool) -> Any:
     """Store a dask array in an array of its shape, or return what does that."""
     arrays = _arrays()
+    array = _in_blocks(array, target)
     is_aligned = ends_with_chunks(array.chunks, target.write_chunk_sizes)
     if compute and not is_aligned and not is_elsewhere():
         # Chunks of dask end within chunks of the array, which would be stored once for each of them.
@@ -198,6 +201,33 @@ def _stored(array: da.Array, target: Array, *, compute: bool) -> Any:
     if not compute:
         return arrays.store(array, target, lock=False, compute=False)
     return through_gates([target], lambda targets: arrays.store(array, targets[0], lock=False))
+
+
+def _in_blocks(array: da.Array, target: Array) -> da.Array:
+    """Return a dask array in chunks that suit source and target, if all that it does is to rechunk a stored array."""
+    source = rechunked.source_of(array)
+    if source is None:
+        return array
+    found = rechunked.blocks_for(source, target, _chunk_bytes(), _workers())
+    if found is None:
+        return array
+    read, stored = found
+    made: da.Array = _arrays().rechunk(from_zarr(source, chunks=read), stored)
+    return made
+
+
+def _chunk_bytes() -> int:
+    """Return how large dask wants chunks."""
+    found: int = _dask.utils.parse_bytes(_dask.config.get("array.chunk-size"))
+    return found
+
+
+def _workers() -> int:
+    """Return how many tasks the workers of dask do at a time."""
+    if not is_elsewhere():
+        return pool.default_concurrency()
+    client = getattr(getattr(_dask.base.get_scheduler(), "__self__", None), "ncores", None)
+    return pool.default_concurrency() if client is None else sum(client().values())
 
 
 def _can_stage(store: Store) -> bool:
@@ -224,7 +254,7 @@ def _chunks_for(array: Array, *, whole: bool = False) -> tuple[tuple[int, ...], 
     For larger chunks, whole inner chunks, unless `whole` chunks are wanted.
     """
     stored = array.write_chunk_sizes
-    limit = _dask.utils.parse_bytes(_dask.config.get("array.chunk-size"))
+    limit = _chunk_bytes()
     if not whole and math.prod(max(lengths, default=0) for lengths in stored) * array.dtype.itemsize > limit:
         stored = array.read_chunk_sizes
     room = limit // max(array.dtype.itemsize * math.prod(max(lengths, default=1) for lengths in stored), 1)
