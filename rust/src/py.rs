@@ -40,6 +40,7 @@ mod objects;
 mod samples;
 #[cfg(unix)]
 mod small;
+mod trees;
 
 /// Bytes of indexes of shards that are kept for each array.
 const INDEX_BYTES: usize = 16 * 1024 * 1024;
@@ -1448,6 +1449,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyCodecs>()?;
     module.add_class::<Engine>()?;
     module.add_class::<Stop>()?;
+    module.add_class::<trees::PyTree>()?;
     module.add_function(wrap_pyfunction!(read_together, module)?)?;
     #[cfg(feature = "remote")]
     {
@@ -1466,6 +1468,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add_class::<manifests::PyManifest>()?;
         module.add_class::<manifests::PyLookup>()?;
         module.add_function(wrap_pyfunction!(small::read_small, module)?)?;
+        module.add_function(wrap_pyfunction!(small::read_spans, module)?)?;
         module.add_function(wrap_pyfunction!(small::present, module)?)?;
         module.add_function(wrap_pyfunction!(small::create_with, module)?)?;
         module.add_function(wrap_pyfunction!(small::open_beneath, module)?)?;
@@ -1476,6 +1479,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(buffers::decode, module)?)?;
     module.add_function(wrap_pyfunction!(buffers::decode_into, module)?)?;
     module.add_function(wrap_pyfunction!(buffers::lookup3, module)?)?;
+    module.add_function(wrap_pyfunction!(buffers::zstd_by, module)?)?;
     module.add_function(wrap_pyfunction!(samples::place_samples, module)?)?;
     module.add_function(wrap_pyfunction!(buffers::split, module)?)?;
     module.add_function(wrap_pyfunction!(buffers::join, module)?)?;

@@ -78,6 +78,27 @@ impl Codec for Zstd {
     }
 }
 
+/// Return what frames hold that were compressed with a dictionary: at most `limit` bytes.
+///
+/// # Errors
+/// If they hold more, or are broken.
+pub fn decompress_by(dictionary: &[u8], data: &[u8], limit: usize) -> Result<Vec<u8>> {
+    if !data.starts_with(&MAGIC.to_le_bytes()) {
+        return Err(Error::broken("no Zstandard frame"));
+    }
+    let mut out = Vec::new();
+    room::clear(&mut out, limit)?;
+    DECOMPRESSOR.with_borrow_mut(|slot| {
+        created(slot, DCtx::try_create)?
+            .decompress_using_dict(&mut out, data, dictionary)
+            .map_err(|code| Error::broken(zstd_safe::get_error_name(code)))
+    })?;
+    if out.len() > limit {
+        return Err(Error::broken(format!("more than {limit} bytes")));
+    }
+    Ok(out)
+}
+
 /// Fill `out` with what all frames hold.
 pub(super) fn decompress(data: &[u8], out: &mut [u8]) -> Result<()> {
     let total = Total::of(data)?;

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use rustix::buffer::spare_capacity;
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::{fs, io};
@@ -34,6 +34,23 @@ pub fn read(path: &Path) -> Result<Option<Vec<u8>>, Errno> {
     let mut data = Vec::with_capacity(usize::try_from(status.st_size).unwrap_or_default());
     while data.len() < data.capacity() && io::read(&file, spare_capacity(&mut data))? > 0 {}
     Ok(Some(data))
+}
+
+/// Return parts of an open file, by start and length: shorter ones where it ends, or where the system stops early.
+///
+/// # Errors
+/// Those of the system; among them that there is no memory.
+pub fn spans(file: impl AsFd, spans: &[(u64, usize)]) -> Result<Vec<Vec<u8>>, Errno> {
+    let part = |&(start, length): &(u64, usize)| {
+        let mut data = Vec::new();
+        data.try_reserve_exact(length).map_err(|_| Errno::NOMEM)?;
+        if length > 0 {
+            io::pread(&file, spare_capacity(&mut data), start)?;
+            data.truncate(length); // the memory may be larger
+        }
+        Ok(data)
+    };
+    spans.iter().map(part).collect()
 }
 
 /// Return the positions of those names that are files in a directory; None if it is none.

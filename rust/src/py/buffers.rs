@@ -25,6 +25,13 @@ pub fn lookup3(data: &[u8]) -> u32 {
     checksums::lookup3(data)
 }
 
+/// Return what frames of Zstandard hold that were compressed with a dictionary: at most `limit` bytes.
+#[pyfunction]
+pub fn zstd_by<'py>(py: Python<'py>, dictionary: &[u8], data: &[u8], limit: usize) -> PyResult<Bound<'py, PyBytes>> {
+    let found = crate::codecs::zstd::decompress_by(dictionary, data, limit).map_err(|error| failed(&error))?;
+    Ok(PyBytes::new(py, &found))
+}
+
 /// Return the encoded form of `data`.
 #[pyfunction]
 pub fn encode<'py>(

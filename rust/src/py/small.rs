@@ -1,6 +1,6 @@
 //! The calls of `files/small.rs`, for the store in Python (`omnizarr.stores.local.directory`).
 
-use std::os::fd::IntoRawFd;
+use std::os::fd::{BorrowedFd, IntoRawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
@@ -23,6 +23,16 @@ pub fn read_small(py: Python<'_>, path: PathBuf) -> PyResult<Option<Bound<'_, Py
         Ok(data) => Ok(data.map(|data| PyBytes::new(py, &data).into_any())),
         Err(error) => Ok(Some(error.raw_os_error().into_pyobject(py)?.into_any())),
     }
+}
+
+/// Return parts of an open file, by start and length: shorter ones where it ends, or where reading stopped.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // PyO3 hands over what it made
+pub fn read_spans(py: Python<'_>, file: i32, spans: Vec<(u64, usize)>) -> PyResult<Vec<Bound<'_, PyBytes>>> {
+    // SAFETY: the caller holds the file open.
+    let file = unsafe { BorrowedFd::borrow_raw(file) };
+    let parts = py.detach(|| small::spans(file, &spans)).map_err(failure)?;
+    Ok(parts.iter().map(|part| PyBytes::new(py, part)).collect())
 }
 
 /// Return the positions of those names that are files in a directory; None if it is none.

@@ -11,6 +11,7 @@ import omnizarr
 from omnizarr.codecs.contract import BytesSpec
 from omnizarr.codecs.zstd import Zstd
 from omnizarr.errors import OmnizarrError, StoreAccessError, StoreError
+from omnizarr.settings import engines
 from omnizarr.stores.base import is_key
 from omnizarr.stores.remote import icechunk_config as configs
 from omnizarr.stores.remote import icechunk_objects as objects
@@ -118,6 +119,21 @@ def test_a_bomb_is_an_error():
     data = objects.MAGIC + b"x".ljust(24) + bytes([2, objects.MANIFEST, 1]) + bytes(body)
     with pytest.raises(StoreError, match="cannot be decompressed"):
         objects.Manifest(data, "0" * 20)
+
+
+def test_places_that_are_compressed_with_a_dictionary():
+    """The dictionary and the frames are of the package zstandard 0.25, which the native engine does not need."""
+    if engines.module() is None:
+        pytest.importorskip("zstandard", reason="neither the native engine nor zstandard is here")
+    dictionary = b"s3://omnizarr-test/a/b"
+    frame = bytes.fromhex("28b52ffd2028b500007031322f6368756e6b30312e62696e0200b8e0529940")
+    found = [objects._decompressed(frame, dictionary) for _ in range(2)]
+    assert found == ["s3://omnizarr-test/a/b12/chunk000001.bin"] * 2
+    large = bytes.fromhex("28b52ffda0701101004d0000080001006c11391002")  # 70,000 zeros
+    for broken in (large, frame[:-3], b"", b"abcd" + frame[4:], frame[:9] + b"\xff\xff" + frame[11:]):
+        with pytest.raises(StoreError, match="cannot be decompressed"):
+            objects._decompressed(broken, dictionary)
+    assert bytes(Zstd(1, False, BytesSpec(None)).decode(bytes.fromhex("28b52ffd2000010000"))) == b""  # by no dictionary
 
 
 def test_names_of_objects():

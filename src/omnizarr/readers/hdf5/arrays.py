@@ -20,6 +20,7 @@ from omnizarr.readers.hdf5.datasets import Dataset
 from omnizarr.readers.hdf5.datatypes import Datatype
 from omnizarr.readers.hdf5.forms import Form, Unshown
 from omnizarr.readers.hdf5.outside import Files, Outside
+from omnizarr.readers.hdf5.seeking import Seeker
 from omnizarr.readers.hdf5.virtual import Unsupported
 from omnizarr.stores.manifests.manifest import NOT_STORED, AnyManifest, Index, Manifest, strided
 
@@ -328,10 +329,12 @@ def _chunked(shown: Shown, dataset: Dataset, form: Form, name_of: Callable[[int]
 
 
 def _index(dataset: Dataset) -> Callable[[], AnyManifest]:
-    def whole() -> AnyManifest:
-        return dense(chunks.read(dataset))  # and the store keeps only that
+    seeker = Seeker.of(dataset)
 
-    seeker = chunks.Seeker.of(dataset)
+    def whole() -> AnyManifest:
+        found = None if seeker is None else seeker.whole()
+        return dense(chunks.read(dataset)) if found is None else found  # and the store keeps only that
+
     return whole if seeker is None else Index(whole, seeker.seek)
 
 

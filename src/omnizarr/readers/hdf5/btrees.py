@@ -6,16 +6,18 @@ Spec: HDF5 File Format Specification, III.A "B-trees and B-tree Nodes".
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from omnizarr.readers.hdf5.source import SEAL, Cursor, Source
+from omnizarr.readers.hdf5.source import SEAL, Source
 
 _LEVELS: Final = 64
-_LEVEL_BYTES: Final = 1 << 24  # bytes of nodes that are read at once
+LEVEL_BYTES: Final = 1 << 24
+"""Bytes of nodes that are read at once."""
 _AT_ONCE: Final = 256  # nodes that are fetched together
 
 GROUPS, CHUNKS = 0, 1
@@ -59,11 +61,12 @@ def chunk_entries(source: Source, address: int, rank: int) -> NDArray[np.void]:
     nodes: NDArray[np.uint64] = np.array([address], np.uint64)
     while True:
         parts = []
-        step = max(1, _LEVEL_BYTES // chunk_node_size(source, rank))
+        step = max(1, LEVEL_BYTES // chunk_node_size(source, rank))
         for start in range(0, len(nodes), step):
             chosen = [int(each) for each in nodes[start : start + step]]
             walk.visit_each(chosen, 8 + 2 * source.offset_size)
             own, found, _ = chunk_nodes(source, chosen, rank, None if level is None else level - 1)
+            walk.spend(chosen[0], found.nbytes)
             parts.append(found)
         entries = np.concatenate(parts) if len(parts) != 1 else parts[0]
         level = own
@@ -116,63 +119,106 @@ def _entry(size: int, rank: int) -> np.dtype[np.void]:
 
 def records(source: Source, address: int, types: Collection[int]) -> Iterator[bytes]:
     """Yield the records of a version 2 B-tree."""
-    size, blocks = record_blocks(source, address, types)
-    for block in blocks:
-        for start in range(0, len(block), size):
-            yield block[start : start + size]
+    tree = Records.of(source, address, types)
+    for block in tree.blocks():
+        for start in range(0, len(block), tree.size):
+            yield block[start : start + tree.size]
 
 
-def record_blocks(source: Source, address: int, types: Collection[int]) -> tuple[int, Iterator[bytes]]:
-    """Return the size of the records of a version 2 B-tree, and the records, many at a time and in any order."""
-    o = source.offset_size
-    cursor = source.sealed(address, 22 + o + source.length_size, "a B-tree", b"BTHD")
-    cursor.version("the B-tree", 0)
-    kind = cursor.uint(1)
-    if kind not in types:
-        cursor.fail("the records of the B-tree are of another type", found=kind, expected=sorted(types))
-    node, size, depth = cursor.uint(4), cursor.uint(2), cursor.uint(2)
-    cursor.skip(2)
-    root, count = cursor.address_or_none(), cursor.uint(2)
-    if not size or node < 10 + size or depth > _LEVELS:
-        cursor.fail("the sizes of the B-tree are not valid", found=f"nodes of {node} bytes, records of {size}")
-    return size, iter(()) if root is None else _blocks(cursor, kind, node, size, depth, root, count)
+class Child(NamedTuple):
+    """A node of a version 2 B-tree: where it is, and the number of its records."""
+
+    address: int
+    records: int
 
 
-def _blocks(header: Cursor, kind: int, node: int, size: int, depth: int, root: int, count: int) -> Iterator[bytes]:
-    source = header.source
-    walk = source.visits("a B-tree")
-    most = (node - 10) // size
-    wide = _width(most)
-    totals = [0]
-    cumulated = most
-    for _ in range(depth):
-        pointer = source.offset_size + wide + totals[-1]
-        most = max(0, node - 10 - pointer) // (size + pointer)
-        cumulated = min((most + 1) * cumulated + most, 1 << 63)
-        totals.append(_width(cumulated))
-    nodes = [(root, count)]
-    for level in range(depth, -1, -1):
-        below: list[tuple[int, int]] = []
-        total = totals[level - 1] if level else 0
-        pointer = source.offset_size + wide + total
-        for place, (at, records_here) in enumerate(nodes):
-            if not place % _AT_ONCE:
-                source.expect((each for each, _ in nodes[place : place + _AT_ONCE]), node)
-            children = (records_here + 1) * pointer if level else 0
-            length = 6 + records_here * size + children + SEAL
-            walk.visit(at, length)
-            if length > node:
-                raise source.broken(at, "a node of a B-tree has too many records", found=records_here)
-            cursor = source.sealed(at, length, "a node of a B-tree", b"BTIN" if level else b"BTLF")
-            cursor.version("the node of the B-tree", 0)
-            if (found := cursor.uint(1)) != kind:
-                cursor.fail("a node of the B-tree is of another type", found=found, expected=kind)
-            yield cursor.take(records_here * size)
-            for _ in range(records_here + 1 if level else 0):
-                child = cursor.defined("a node of the B-tree")
-                below.append((child, cursor.uint(wide)))
-                cursor.skip(total)
-        nodes = below
+@dataclass(frozen=True, slots=True)
+class Records:
+    """A version 2 B-tree.
+
+    Attributes
+    ----------
+    size : int
+        Bytes of a record.
+    root : Child or None
+        The first node, of level `depth`.
+    """
+
+    source: Source
+    kind: int
+    node: int
+    size: int
+    depth: int
+    root: Child | None
+
+    @classmethod
+    def of(cls, source: Source, address: int, types: Collection[int]) -> Records:
+        """Return the tree at an address. Raises MetadataError."""
+        o = source.offset_size
+        cursor = source.sealed(address, 22 + o + source.length_size, "a B-tree", b"BTHD")
+        cursor.version("the B-tree", 0)
+        kind = cursor.uint(1)
+        if kind not in types:
+            cursor.fail("the records of the B-tree are of another type", found=kind, expected=sorted(types))
+        node, size, depth = cursor.uint(4), cursor.uint(2), cursor.uint(2)
+        cursor.skip(2)
+        root, count = cursor.address_or_none(), cursor.uint(2)
+        if not size or node < 10 + size or depth > _LEVELS:
+            cursor.fail("the sizes of the B-tree are not valid", found=f"nodes of {node} bytes, records of {size}")
+        return cls(source, kind, node, size, depth, None if root is None else Child(root, count))
+
+    def blocks(self) -> Iterator[bytes]:
+        """Yield the records, many at a time and in any order."""
+        walk = self.source.visits("a B-tree")
+        widths = self.widths()
+        nodes = [] if self.root is None else [self.root]
+        for level in range(self.depth, -1, -1):
+            below: list[Child] = []
+            for place, child in enumerate(nodes):
+                if not place % _AT_ONCE:
+                    self.expect(nodes[place : place + _AT_ONCE])
+                walk.visit(child.address, self._length(child, level, widths))
+                records, children = self.read(child, level, widths)
+                yield records
+                below += children
+            nodes = below
+
+    def widths(self) -> list[int]:
+        """Return the bytes of the numbers of records: in a node, and in all nodes below one of each level."""
+        most = (self.node - 10) // self.size
+        wide = _width(most)
+        totals, cumulated = [0], most
+        for _ in range(self.depth):
+            pointer = self.source.offset_size + wide + totals[-1]
+            most = max(0, self.node - 10 - pointer) // (self.size + pointer)
+            cumulated = min((most + 1) * cumulated + most, 1 << 63)
+            totals.append(_width(cumulated))
+        return [wide, *totals]
+
+    def _length(self, child: Child, level: int, widths: list[int]) -> int:
+        pointer = self.source.offset_size + widths[0] + widths[level]
+        return 6 + child.records * self.size + ((child.records + 1) * pointer if level else 0) + SEAL
+
+    def expect(self, nodes: Sequence[Child]) -> None:
+        """Fetch nodes that are read soon together."""
+        self.source.expect((each.address for each in nodes), self.node)
+
+    def read(self, child: Child, level: int, widths: list[int]) -> tuple[bytes, list[Child]]:
+        """Return the records of a node, and the nodes below. Raises MetadataError."""
+        length = self._length(child, level, widths)
+        if length > self.node:
+            raise self.source.broken(child.address, "a node of a B-tree has too many records", found=child.records)
+        cursor = self.source.sealed(child.address, length, "a node of a B-tree", b"BTIN" if level else b"BTLF")
+        cursor.version("the node of the B-tree", 0)
+        if (found := cursor.uint(1)) != self.kind:
+            cursor.fail("a node of the B-tree is of another type", found=found, expected=self.kind)
+        records = cursor.take(child.records * self.size)
+        children = []
+        for _ in range(child.records + 1 if level else 0):
+            address = cursor.defined("a node of the B-tree")
+            children.append(Child(address, cursor.uint(widths[0])))
+            cursor.skip(widths[level])
+        return records, children
 
 
 def _width(limit: int) -> int:

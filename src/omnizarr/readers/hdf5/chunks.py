@@ -5,12 +5,10 @@ Spec: HDF5 File Format Specification, III.A "B-trees", VII "Appendix C: Types of
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from math import prod
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +20,10 @@ from omnizarr.readers.hdf5.source import SEAL, Cursor, Source
 ALL: Final = 0xFFFFFFFF
 """The filter mask of a chunk to which no filter was applied."""
 
-_COUNTABLE: Final = 1 << 62
+COUNTABLE: Final = 1 << 62
 _FIXED: Final = "a block of a fixed array"
 _EXTENSIBLE: Final = "a block of an extensible array"
-_LEAST: Final = 512  # chunks of a grid of which a few are found without reading the whole index
-_NODES: Final = 96  # nodes of a whole index that are read in the time that a few nodes take
-_AT_ONCE: Final = 256  # parts of an index that are fetched together
+AT_ONCE: Final = 256  # parts of an index that are fetched together
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +61,7 @@ def read(dataset: Dataset) -> Chunks:
     layout, shape = dataset.layout, dataset.shape
     source = dataset.header.source
     grid = tuple(-(-length // step) for length, step in zip(shape, layout.chunk_shape, strict=True))
-    if prod(grid) >= _COUNTABLE:
+    if prod(grid) >= COUNTABLE:
         raise source.broken(dataset.header.address, "the dataset has too many chunks to count", found=grid)
     if layout.address is None or not prod(grid):
         empty = np.empty(0, np.uint64)
@@ -74,7 +70,7 @@ def read(dataset: Dataset) -> Chunks:
     if layout.has_raw_edges and dataset.filters:
         masks[_on_edge(numbers, grid, shape, layout.chunk_shape)] = ALL
     offsets = addresses + np.uint64(source.base)
-    _check(dataset, offsets, lengths)
+    check(dataset, offsets, lengths)
     order = np.argsort(numbers, kind="stable")
     if not np.array_equal(order, np.arange(len(order))):
         numbers, offsets, lengths, masks = numbers[order], offsets[order], lengths[order], masks[order]
@@ -110,7 +106,8 @@ def chunk_bytes(dataset: Dataset) -> int:
     return prod(dataset.layout.chunk_shape) * dataset.datatype.size
 
 
-def _check(dataset: Dataset, offsets: NDArray[np.uint64], lengths: NDArray[np.uint64]) -> None:
+def check(dataset: Dataset, offsets: NDArray[np.uint64], lengths: NDArray[np.uint64]) -> None:
+    """Raise MetadataError if a chunk lies beyond the end of the file."""
     source = dataset.header.source
     size = np.uint64(source.size)
     wrong = (offsets > size) | (lengths > size - np.minimum(offsets, size))
@@ -153,16 +150,16 @@ def _numbers(scaled: NDArray[np.uint64], grid: tuple[int, ...]) -> tuple[NDArray
 
 
 def _tree(dataset: Dataset, grid: tuple[int, ...]) -> _Columns:
-    source, address = dataset.header.source, _address(dataset)
+    source, address = dataset.header.source, address_of(dataset)
     rank = len(grid)
     entries = btrees.chunk_entries(source, address, rank)
     offsets = entries["offsets"][:, :rank]
-    numbers, inside = _numbers(_scaled(dataset, offsets), grid)
+    numbers, inside = _numbers(scaled_by_chunk(dataset, offsets), grid)
     entries = entries if inside.all() else entries[inside]
     return _columns(numbers, entries["child"], entries["size"], entries["mask"])
 
 
-def _scaled(dataset: Dataset, offsets: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def scaled_by_chunk(dataset: Dataset, offsets: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Return the coordinates of chunks in the grid by those of their first elements."""
     chunk_shape = dataset.layout.chunk_shape
     scaled = np.empty(offsets.shape, np.uint64, "F")
@@ -170,136 +167,50 @@ def _scaled(dataset: Dataset, offsets: NDArray[np.uint64]) -> NDArray[np.uint64]
         column = np.floor_divide(offsets[:, axis], step, out=scaled[:, axis])
         if (column * step != offsets[:, axis]).any():
             raise dataset.header.source.broken(
-                _address(dataset), "a chunk is not on the grid", expected=f"multiples of {chunk_shape}"
+                address_of(dataset), "a chunk is not on the grid", expected=f"multiples of {chunk_shape}"
             )
     return scaled
 
 
-class _Node(NamedTuple):
-    """A node of a version 1 B-tree: for each entry the number of its first chunk, and what it leads to."""
-
-    level: int
-    numbers: list[int]
-    children: list[int]
-    lengths: list[int]
-
-
-class Seeker:
-    """Finds chunks of a dataset with a version 1 B-tree, reading only the nodes that lead to them.
-
-    Nodes are kept. As each is one of a level below its parent, a loop ends.
-    """
-
-    def __init__(self, dataset: Dataset) -> None:
-        self._dataset = dataset
-        self._nodes: dict[int, _Node] = {}
-        layout = dataset.layout
-        self.grid = tuple(-(-length // step) for length, step in zip(dataset.shape, layout.chunk_shape, strict=True))
-        nodes = prod(self.grid) // (2 * dataset.header.source.chunk_rank)
-        self._most = max(1, nodes // 2)
-        self._left = max(1, nodes // _NODES)
-
-    @classmethod
-    def of(cls, dataset: Dataset) -> Seeker | None:
-        """Return what finds chunks; None if reading the whole index takes about the same time."""
-        layout = dataset.layout
-        if layout.index != "tree" or layout.address is None or layout.has_raw_edges:
-            return None
-        found = cls(dataset)
-        return found if _LEAST <= prod(found.grid) < _COUNTABLE else None
-
-    def seek(self, numbers: Sequence[int]) -> tuple[list[int], list[int | None]] | None:
-        """Return offsets and lengths of chunks by number; a length is None if there is no chunk.
-
-        Return None if the whole index is better read: much of it is needed, or a chunk skips filters, or others are not
-        in the grid. Raises MetadataError for what is broken on the way.
-        """
-        places: dict[int, list[int]] = {_address(self._dataset): list(numbers)}
-        level: int | None = None
-        has_read = False
-        found: dict[int, tuple[int, int]] = {}
-        while places:
-            missing = [each for each in places if each not in self._nodes]
-            if missing and not has_read:
-                self._left -= 1
-                has_read = True
-            if self._left < 0 or len(self._nodes) + len(missing) > self._most:
-                return None
-            if missing and not self._read(missing, level):
-                return None
-            below: dict[int, list[int]] = {}
-            for address, wanted in places.items():
-                node = self._nodes[address]
-                if level is not None and node.level != level:
-                    return None  # the whole index says what is wrong
-                for number in wanted:
-                    at = bisect_right(node.numbers, number) - 1
-                    if at < 0:
-                        continue
-                    if node.level:
-                        below.setdefault(node.children[at], []).append(number)
-                    elif node.numbers[at] == number:
-                        found[number] = node.children[at], node.lengths[at]
-            level = node.level - 1
-            places = below
-        nothing = 0, None
-        pairs = [found.get(number, nothing) for number in numbers]
-        return [offset for offset, _ in pairs], [length for _, length in pairs]
-
-    def _read(self, addresses: list[int], level: int | None) -> bool:
-        """Read nodes; return False if they have what only the whole index tells."""
-        dataset, rank = self._dataset, len(self.grid)
-        source = dataset.header.source
-        own, entries, counts = btrees.chunk_nodes(source, addresses, rank, level)
-        scaled = _scaled(dataset, entries["offsets"][:, :rank])
-        beyond = scaled[:, 1:] >= np.array(self.grid[1:], np.uint64)
-        if beyond.any() or (not own and len(entries) and entries["mask"].any()):
-            return False
-        weights = np.array([prod(self.grid[axis + 1 :]) for axis in range(rank)], np.int64)
-        if len(scaled) and int(scaled[:, 0].max()) * int(weights[0]) >= _COUNTABLE:
-            return False
-        numbers = scaled.astype(np.int64) @ weights
-        children = entries["child"].astype(np.uint64)
-        lengths = entries["size"].astype(np.uint64)
-        if not own:
-            children = children + np.uint64(source.base)
-            _check(dataset, children, lengths)
-        columns = numbers.tolist(), children.tolist(), lengths.tolist()
-        start = 0
-        for address, count in zip(addresses, counts.tolist(), strict=True):
-            of_node = [column[start : start + count] for column in columns]
-            if any(first >= second for first, second in pairwise(of_node[0])):
-                return False
-            self._nodes[address] = _Node(own, *of_node)
-            start += count
-        return True
-
-
 def _tree_2(dataset: Dataset, grid: tuple[int, ...]) -> _Columns:
-    source, address = dataset.header.source, _address(dataset)
+    tree = tree_2(dataset)
+    rank = len(grid)
+    data = np.frombuffer(b"".join(tree.blocks()), np.uint8).reshape(-1, tree.size)
+    numbers, inside = _numbers(coordinates_2(data, rank), grid)
+    return elements(dataset, numbers, data[inside, : tree.size - 8 * rank])
+
+
+def tree_2(dataset: Dataset) -> btrees.Records:
+    """Return the version 2 B-tree of a dataset. Raises MetadataError."""
+    source, address = dataset.header.source, address_of(dataset)
     is_filtered = bool(dataset.filters)
-    rank, o = len(grid), source.offset_size
-    size, blocks = btrees.record_blocks(source, address, {11 if is_filtered else 10})
-    data = np.frombuffer(b"".join(blocks), np.uint8).reshape(-1, size)
-    wide = size - o - 4 - 8 * rank
-    if (is_filtered and not 1 <= wide <= 8) or (not is_filtered and size != o + 8 * rank):
-        raise source.broken(address, "the records of chunks have an unknown size", found=size)
-    scaled = data[:, size - 8 * rank :].copy().view("<u8").reshape(-1, rank)
-    numbers, inside = _numbers(scaled, grid)
-    return _elements(dataset, numbers, data[inside, : size - 8 * rank])
+    rank, o = len(dataset.layout.chunk_shape), source.offset_size
+    tree = btrees.Records.of(source, address, {11 if is_filtered else 10})
+    wide = tree.size - o - 4 - 8 * rank
+    if (is_filtered and not 1 <= wide <= 8) or (not is_filtered and tree.size != o + 8 * rank):
+        raise source.broken(address, "the records of chunks have an unknown size", found=tree.size)
+    return tree
+
+
+def coordinates_2(rows: NDArray[np.uint8], rank: int) -> NDArray[np.uint64]:
+    """Return the coordinates of chunks in the grid, which are the last in the records of a version 2 B-tree."""
+    found: NDArray[np.uint64] = rows[:, rows.shape[1] - 8 * rank :].copy().view("<u8").reshape(-1, rank)
+    return found
 
 
 # -- arrays of elements -------------------------------------------------------------
 
 
-def _elements(dataset: Dataset, numbers: NDArray[np.int64], rows: NDArray[np.uint8]) -> _Columns:
+def elements(dataset: Dataset, numbers: NDArray[np.int64], rows: NDArray[np.uint8]) -> _Columns:
     """Return the columns for elements of an index: an address, and if there are filters, bytes and filter mask."""
     source = dataset.header.source
     o = source.offset_size
     width = rows.shape[1]
     wide = width - o - 4
     if (dataset.filters and not 1 <= wide <= 8) or (not dataset.filters and width != o):
-        raise source.broken(_address(dataset), "the elements of the index of chunks have an unknown size", found=width)
+        raise source.broken(
+            address_of(dataset), "the elements of the index of chunks have an unknown size", found=width
+        )
     addresses = _uints(rows[:, :o])
     there = addresses != np.uint64((1 << 8 * o) - 1)
     if not there.all():
@@ -316,7 +227,8 @@ def _uints(rows: NDArray[np.uint8]) -> NDArray[np.uint64]:
     return wide.view("<u8").ravel()
 
 
-def _address(dataset: Dataset) -> int:
+def address_of(dataset: Dataset) -> int:
+    """Return the address of the index."""
     return dataset.layout.address or 0
 
 
@@ -342,97 +254,171 @@ def _in_grid(positions: NDArray[np.int64], most: tuple[int, ...], grid: tuple[in
 
 def _single(dataset: Dataset, _grid: tuple[int, ...]) -> _Columns:
     length, mask = dataset.layout.single or (chunk_bytes(dataset), 0)
-    return _columns([0], [_address(dataset)], [length], [mask])
+    return _columns([0], [address_of(dataset)], [length], [mask])
 
 
 def _implicit(dataset: Dataset, grid: tuple[int, ...]) -> _Columns:
     source, size = dataset.header.source, chunk_bytes(dataset)
-    most = _bounded(dataset)
+    most = bounded(dataset)
     if prod(grid) * size > source.size:
-        raise source.broken(_address(dataset), "chunks lie beyond the end of the file", found=f"{prod(grid)} chunks")
+        raise source.broken(address_of(dataset), "chunks lie beyond the end of the file", found=f"{prod(grid)} chunks")
     positions = np.arange(prod(most) if prod(most) * size <= source.size else prod(grid), dtype=np.int64)
     numbers, inside = _in_grid(positions, most, grid, 0)
-    addresses = positions[inside].astype(np.uint64) * np.uint64(size) + np.uint64(_address(dataset))
+    addresses = positions[inside].astype(np.uint64) * np.uint64(size) + np.uint64(address_of(dataset))
     return _columns(numbers, addresses, size, 0)
 
 
-def _bounded(dataset: Dataset) -> tuple[int, ...]:
+def bounded(dataset: Dataset) -> tuple[int, ...]:
+    """Return the lengths by which an index of a dataset counts that has a largest shape. Raises MetadataError."""
     most = _most(dataset)
     lengths = tuple(each for each in most if each is not None)
-    if len(lengths) != len(most) or prod(lengths) >= _COUNTABLE:
+    if len(lengths) != len(most) or prod(lengths) >= COUNTABLE:
         raise dataset.header.source.broken(
-            _address(dataset), "a dataset with this index of chunks must have a largest shape", found=most
+            address_of(dataset), "a dataset with this index of chunks must have a largest shape", found=most
         )
     return lengths
 
 
 def _fixed(dataset: Dataset, grid: tuple[int, ...]) -> _Columns:
-    source = dataset.header.source
-    most = _bounded(dataset)
-    o = source.offset_size
-    cursor = source.sealed(_address(dataset), 8 + source.length_size + o + SEAL, "a fixed array", b"FAHD")
-    cursor.version("the fixed array", 0)
-    cursor.skip(1)
-    size, bits, stated = cursor.uint(1), cursor.uint(1), cursor.length()
-    block = cursor.address_or_none()
-    if not size or bits > 40 or stated < prod(most):
-        cursor.fail("the sizes of the fixed array are not valid", found=stated, expected=f"{prod(most)} elements")
-    if block is None:
+    array, most = FixedArray.of(dataset), bounded(dataset)
+    if array.block is None:
         return _columns([], [], [], [])
-    head = 6 + o
-    count, page = prod(most), 1 << bits
-    if stated <= page:
-        data = source.sealed(block, head + stated * size + SEAL, _FIXED, b"FADB").data
-        rows = np.frombuffer(data, np.uint8, count * size, head).reshape(-1, size)
-        positions = np.arange(count, dtype=np.int64)
-    else:
-        pages = -(-stated // page)
-        end = head + (pages + 7) // 8
-        block_head = source.sealed(block, end + SEAL, _FIXED, b"FADB").data[head:end]
-        marks = np.unpackbits(np.frombuffer(block_head, np.uint8))[:pages]
-        rows, positions = _pages(source, block + end + SEAL, marks, page, size, stated)
+    count = prod(most)
+    if array.is_paged:
+        rows, positions = _pages(array)
         rows, positions = rows[positions < count], positions[positions < count]
+    else:
+        rows, positions = array.elements()[:count], np.arange(count, dtype=np.int64)
     numbers, inside = _in_grid(positions, most, grid, 0)
-    return _elements(dataset, numbers, rows[inside])
+    return elements(dataset, numbers, rows[inside])
 
 
-def _pages(
-    source: Source, start: int, marks: NDArray[np.uint8], page: int, size: int, count: int
-) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Return the elements of those pages that are marked, and their positions. A checksum follows each page."""
-    rows, positions = [np.empty((0, size), np.uint8)], [np.empty(0, np.int64)]
-    step = page * size + SEAL
-    for at, number in enumerate(stored := np.flatnonzero(marks).tolist()):
-        if not at % _AT_ONCE:
-            source.expect((start + each * step for each in stored[at : at + _AT_ONCE]), step)
-        length = min(page, count - number * page)
-        data = source.sealed(start + number * step, length * size + SEAL, "a page of a fixed array").data
-        rows.append(np.frombuffer(data, np.uint8, length * size).reshape(-1, size))
-        positions.append(np.arange(number * page, number * page + length, dtype=np.int64))
+def _pages(array: FixedArray) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Return the elements of those pages that are marked, and their positions."""
+    rows, positions = [np.empty((0, array.size), np.uint8)], [np.empty(0, np.int64)]
+    for at, number in enumerate(stored := np.flatnonzero(array.marks()).tolist()):
+        if not at % AT_ONCE:
+            array.expect(stored[at : at + AT_ONCE])
+        rows.append(array.page(number))
+        first = number << array.bits
+        positions.append(np.arange(first, first + len(rows[-1]), dtype=np.int64))
     return np.concatenate(rows), np.concatenate(positions)
 
 
+@dataclass(frozen=True, slots=True)
+class FixedArray:
+    """A fixed array: one block of elements, in pages if there are many. A checksum follows each page.
+
+    Attributes
+    ----------
+    size : int
+        Bytes of an element.
+    bits : int
+        Of the number of elements of a page.
+    count : int
+        The number of elements.
+    block : int or None
+        The address of the block.
+    """
+
+    source: Source
+    size: int
+    bits: int
+    count: int
+    block: int | None
+
+    @classmethod
+    def of(cls, dataset: Dataset) -> FixedArray:
+        """Return the index of a dataset. Raises MetadataError."""
+        source = dataset.header.source
+        length = 8 + source.length_size + source.offset_size + SEAL
+        cursor = source.sealed(address_of(dataset), length, "a fixed array", b"FAHD")
+        cursor.version("the fixed array", 0)
+        cursor.skip(1)
+        size, bits, count = cursor.uint(1), cursor.uint(1), cursor.length()
+        block = cursor.address_or_none()
+        if not size or bits > 40 or count < prod(bounded(dataset)):
+            expected = f"{prod(bounded(dataset))} elements"
+            cursor.fail("the sizes of the fixed array are not valid", found=count, expected=expected)
+        return cls(source, size, bits, count, block)
+
+    @property
+    def is_paged(self) -> bool:
+        """Whether the elements are in pages."""
+        return self.count > 1 << self.bits
+
+    @property
+    def _head(self) -> int:
+        """Bytes of the block in front of the marks of pages, or of the elements."""
+        return 6 + self.source.offset_size
+
+    def elements(self) -> NDArray[np.uint8]:
+        """Return all elements, which are not in pages, as rows of bytes."""
+        data = self.source.sealed(self.block or 0, self._head + self.count * self.size + SEAL, _FIXED, b"FADB").data
+        return np.frombuffer(data, np.uint8, self.count * self.size, self._head).reshape(-1, self.size)
+
+    def marks(self) -> NDArray[np.uint8]:
+        """Return for each page whether it is stored."""
+        pages = -(-self.count >> self.bits)
+        end = self._head + (pages + 7) // 8
+        data = self.source.sealed(self.block or 0, end + SEAL, _FIXED, b"FADB").data
+        return np.unpackbits(np.frombuffer(data, np.uint8, end - self._head, self._head))[:pages]
+
+    def _place(self, number: int) -> int:
+        pages = -(-self.count >> self.bits)
+        start = (self.block or 0) + self._head + (pages + 7) // 8 + SEAL
+        return start + number * ((self.size << self.bits) + SEAL)
+
+    def expect(self, pages: Sequence[int]) -> None:
+        """Fetch pages that are read soon together."""
+        self.source.expect(map(self._place, pages), (self.size << self.bits) + SEAL)
+
+    def page(self, number: int) -> NDArray[np.uint8]:
+        """Return the elements of a page, as rows of bytes."""
+        length = min(1 << self.bits, self.count - (number << self.bits)) * self.size
+        data = self.source.sealed(self._place(number), length + SEAL, "a page of a fixed array").data
+        return np.frombuffer(data, np.uint8, length).reshape(-1, self.size)
+
+
 def _extensible(dataset: Dataset, grid: tuple[int, ...]) -> _Columns:
-    source = dataset.header.source
-    most = _most(dataset)
-    growing = [axis for axis, length in enumerate(most) if length is None]
-    length = 12 + 6 * source.length_size + source.offset_size + SEAL
-    cursor = source.sealed(_address(dataset), length, "an extensible array", b"EAHD")
-    if len(growing) != 1:
-        cursor.fail("a dataset with this index of chunks must grow along one dimension", found=most)
-    array = _Extensible.read(cursor)
-    axis = growing[0]
-    lengths = tuple(1 if length is None else length for length in most)
-    if prod(lengths) * grid[axis] >= _COUNTABLE:
-        cursor.fail("the dataset has too many chunks to count", found=grid)
+    array = ExtensibleArray.of(dataset)
+    axis, lengths = growing(dataset, grid)
     rows, positions = array.elements(prod(lengths) * grid[axis])
     numbers, inside = _in_grid(positions, lengths, grid, axis)
-    return _elements(dataset, numbers, rows[inside])
+    return elements(dataset, numbers, rows[inside])
+
+
+def growing(dataset: Dataset, grid: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
+    """Return which dimension may grow, and by which lengths an extensible array counts. Raises MetadataError."""
+    most = _most(dataset)
+    axes = [axis for axis, length in enumerate(most) if length is None]
+    source, address = dataset.header.source, address_of(dataset)
+    if len(axes) != 1:
+        message = "a dataset with this index of chunks must grow along one dimension"
+        raise source.broken(address, message, found=most)
+    lengths = tuple(1 if length is None else length for length in most)
+    if prod(lengths) * grid[axes[0]] >= COUNTABLE:
+        raise source.broken(address, "the dataset has too many chunks to count", found=grid)
+    return axes[0], lengths
 
 
 @dataclass(frozen=True, slots=True)
-class _Extensible:
-    """An extensible array: an index block, data blocks that become larger, and secondary blocks of their addresses."""
+class ExtensibleArray:
+    """An extensible array: an index block, data blocks that become larger, and secondary blocks of their addresses.
+
+    Attributes
+    ----------
+    size : int
+        Bytes of an element.
+    in_index : int
+        The number of elements in the index block.
+    least : int
+        The number of elements of the first data blocks.
+    count : int
+        Elements from this one on are not stored.
+    block : int or None
+        The address of the index block.
+    """
 
     source: Source
     size: int
@@ -445,7 +431,11 @@ class _Extensible:
     block: int | None
 
     @classmethod
-    def read(cls, cursor: Cursor) -> _Extensible:
+    def of(cls, dataset: Dataset) -> ExtensibleArray:
+        """Return the index of a dataset. Raises MetadataError."""
+        source = dataset.header.source
+        length = 12 + 6 * source.length_size + source.offset_size + SEAL
+        cursor = source.sealed(address_of(dataset), length, "an extensible array", b"EAHD")
         cursor.version("the extensible array", 0)
         cursor.skip(1)
         size, bits, in_index, least, pointers, page_bits = (cursor.uint(1) for _ in range(6))
@@ -463,17 +453,31 @@ class _Extensible:
         """Return the elements that are stored, as rows of bytes, and their positions; not those from `most` on."""
         found = _Elements(self, min(self.count, most))
         if self.block is not None:
-            self._read(self.block, found)
+            self._read(found)
         return np.concatenate(found.rows), np.concatenate(found.positions)
 
-    def _read(self, block: int, found: _Elements) -> None:
+    @property
+    def supers(self) -> int:
+        """The number of groups of data blocks: each has twice as many elements as the one before."""
+        return 1 + self.bits - (self.least.bit_length() - 1)
+
+    @property
+    def first_super(self) -> int:
+        """The first group of which the addresses are in a secondary block."""
+        return 2 * (self.pointers.bit_length() - 1)
+
+    def index(self) -> Cursor:
+        """Return a cursor over the elements in the index block, and the addresses behind them."""
         o = self.source.offset_size
-        supers = 1 + self.bits - (self.least.bit_length() - 1)
-        first_super = 2 * (self.pointers.bit_length() - 1)
-        addresses = 2 * (self.pointers - 1) + max(0, supers - first_super)
+        addresses = 2 * (self.pointers - 1) + max(0, self.supers - self.first_super)
         length = 6 + o + self.in_index * self.size + addresses * o + SEAL
-        index = self.source.sealed(block, length, "the first block of an extensible array", b"EAIB")
+        index = self.source.sealed(self.block or 0, length, "the first block of an extensible array", b"EAIB")
         index.skip(2 + o)
+        return index
+
+    def _read(self, found: _Elements) -> None:
+        supers, first_super = self.supers, self.first_super
+        index = self.index()
         found.add(index.take(self.in_index * self.size), 0)
         start = self.in_index
         self._expect(index, min(supers, first_super))
@@ -487,12 +491,13 @@ class _Extensible:
                 if address is None:
                     start += blocks * length
                     continue
-                table, marks = self._secondary(address, blocks, length, found)
+                found.walk.visit(address, self._secondary_bytes(blocks, length))
+                table, marks = self.secondary(address, blocks, length)
             # The marks of all blocks follow each other bit by bit, in more bytes than they need.
             bits, pages = np.unpackbits(np.frombuffer(table.take(blocks * marks), np.uint8)), length >> self.page_bits
             for each in range(blocks):
-                if number >= first_super and not each % _AT_ONCE:
-                    some = min(blocks - each, _AT_ONCE, -(-max(0, found.count - start) // length))
+                if number >= first_super and not each % AT_ONCE:
+                    some = min(blocks - each, AT_ONCE, -(-max(0, found.count - start) // length))
                     self.source.expect(_following(table, some), self._head + length * self.size + 4 * (pages + 1))
                 at = table.address_or_none()
                 if at is not None and start < found.count:
@@ -510,31 +515,50 @@ class _Extensible:
         """Bytes in front of the elements of a block."""
         return 6 + self.source.offset_size + (self.bits + 7) // 8
 
-    def _secondary(self, address: int, blocks: int, length: int, found: _Elements) -> tuple[Cursor, int]:
+    def _mark_bytes(self, length: int) -> int:
+        return ((length >> self.page_bits) + 7) // 8 if length > 1 << self.page_bits else 0
+
+    def _secondary_bytes(self, blocks: int, length: int) -> int:
+        return self._head + blocks * (self._mark_bytes(length) + self.source.offset_size) + SEAL
+
+    def secondary(self, address: int, blocks: int, length: int) -> tuple[Cursor, int]:
         """Return a cursor over the marks of pages, then the addresses of data blocks; and the bytes of marks of one."""
-        head = self._head
-        marks = ((length >> self.page_bits) + 7) // 8 if length > 1 << self.page_bits else 0
-        size = head + blocks * (marks + self.source.offset_size) + SEAL
-        found.walk.visit(address, size)
+        size = self._secondary_bytes(blocks, length)
         table = self.source.sealed(address, size, "a block of addresses of an extensible array", b"EASB")
-        table.skip(head - 4)
-        return table, marks
+        table.skip(self._head - 4)
+        return table, self._mark_bytes(length)
+
+    def block_bytes(self, length: int) -> int:
+        """Return the bytes of a data block, without its pages."""
+        return self._head + (length * self.size if length <= 1 << self.page_bits else 0) + SEAL
+
+    def data(self, address: int, length: int) -> bytes:
+        """Return the elements of a data block; none if they are in pages."""
+        return self.source.sealed(address, self.block_bytes(length), _EXTENSIBLE, b"EADB").data[self._head : -SEAL]
+
+    @property
+    def page_bytes(self) -> int:
+        """Bytes of a page."""
+        return (self.size << self.page_bits) + SEAL
+
+    def page_at(self, address: int, number: int) -> int:
+        """Return the address of a page of a data block."""
+        return address + self._head + SEAL + number * self.page_bytes
+
+    def page(self, address: int) -> bytes:
+        """Return the elements of a page."""
+        return self.source.sealed(address, self.page_bytes, "a page of an extensible array").data[:-SEAL]
 
     def _block(self, address: int, start: int, length: int, marks: NDArray[np.uint8], found: _Elements) -> None:
-        head = self._head
-        page = 1 << self.page_bits
-        size = head + (length * self.size if length <= page else 0) + SEAL
-        found.walk.visit(address, size)
-        block = self.source.sealed(address, size, _EXTENSIBLE, b"EADB").data
-        if length <= page:
-            found.add(block[head:-SEAL], start)
+        found.walk.visit(address, self.block_bytes(length))
+        data = self.data(address, length)
+        if length <= 1 << self.page_bits:
+            found.add(data, start)
             return
-        size = page * self.size + SEAL
         for number in np.flatnonzero(marks).tolist():
-            at = address + head + SEAL + number * size
-            found.walk.visit(at, size)
-            data = self.source.sealed(at, size, "a page of an extensible array").data
-            found.add(data[:-SEAL], start + number * page)
+            at = self.page_at(address, number)
+            found.walk.visit(at, self.page_bytes)
+            found.add(self.page(at), start + (number << self.page_bits))
 
 
 def _following(cursor: Cursor, count: int) -> list[int]:
@@ -548,7 +572,7 @@ def _following(cursor: Cursor, count: int) -> list[int]:
 class _Elements:
     """Elements of an extensible array as they are found; none from `count` on."""
 
-    def __init__(self, array: _Extensible, count: int) -> None:
+    def __init__(self, array: ExtensibleArray, count: int) -> None:
         self.count, self.size = count, array.size
         self.walk = array.source.visits("an extensible array")
         self.rows = [np.empty((0, array.size), np.uint8)]

@@ -127,8 +127,13 @@ class Source:
     def read_each(self, addresses: Iterable[int], length: int) -> NDArray[np.uint8]:
         """Return pieces of one length at many addresses, as rows. What lies beyond the end of the file is zero."""
         starts = [self._checked(each, 1) for each in addresses]
-        rows = np.zeros((len(starts), length), np.uint8)
         spans = [(start, min(start + length, self.size)) for start in starts]
+        if not self.is_far and not self._images:
+            parts = [
+                part if len(part) == length else bytes(part).ljust(length, b"\0") for part in self.file.read(spans)
+            ]
+            return np.frombuffer(b"".join(parts), np.uint8).reshape(-1, length)
+        rows = np.zeros((len(starts), length), np.uint8)
         known = {number for number, span in enumerate(spans) if self.is_far and self._has(span)}
         left = [span for number, span in enumerate(spans) if number not in known]
         fetched = iter(self._images_in(left, self.file.read(left)) if left else ())
@@ -402,10 +407,16 @@ class Walk:
 
     def visit(self, address: int, length: int) -> None:
         """Note a node. Raises MetadataError if it was visited before, or if the nodes are more than the file."""
-        self._left -= length
-        if address in self._seen or self._left < 0:
-            raise self._source.broken(address, f"{self._title} leads back to itself")
+        if address in self._seen:
+            self._left = -1
         self._seen.add(address)
+        self.spend(address, length)
+
+    def spend(self, address: int, length: int) -> None:
+        """Note bytes of nodes that were visited. Raises MetadataError if they are more than the file."""
+        self._left -= length
+        if self._left < 0:
+            raise self._source.broken(address, f"{self._title} leads back to itself")
 
     def visit_each(self, addresses: Iterable[int], length: int) -> None:
         """Note several nodes of one length."""

@@ -65,6 +65,8 @@ _NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.EMLINK, errno.EX
 _MAX_KNOWN = 20_000  # directories remembered as checked
 _FEW = 16  # entries of a directory up to which listing is faster than looking for names
 _MAX_NAME = 255  # bytes, on most file systems; those with a lower limit raise an error
+_MANY = 4  # small parts of a file that are read by one call of the native engine
+_SMALL = 1 << 20
 _ATTEMPTS = 1000  # to create a directory that others keep removing
 _SPARE = bytearray(1)  # receives one byte past the end, which shows that there is more; its content is not used
 
@@ -84,6 +86,21 @@ class Home(NamedTuple):
     """The key of a document that it has."""
     check: Callable[[], None]
     """Raises if the document does not exist any more."""
+
+
+def _read_places(file: int, places: Sequence[tuple[int, int]]) -> Buffers:
+    """Return parts of an open file, by start and length; shorter ones only where it ends."""
+    module: Any = folders.native() if len(places) >= _MANY and max(length for _, length in places) <= _SMALL else None
+    if not hasattr(module, "read_spans"):
+        return [files.read(file, *place) for place in places]
+    try:
+        found: Buffers = module.read_spans(file, places)
+    except InterruptedError:  # by a signal, which Python sees to
+        return [files.read(file, *place) for place in places]
+    for number, place in enumerate(places):
+        if len(found[number]) < place[1]:  # the system read less, or the file has become shorter
+            found[number] = files.read(file, *place)
+    return found
 
 
 @lru_cache(maxsize=64)
@@ -279,7 +296,8 @@ class LocalStore(Store):
             status = os.fstat(file)
             if not stat.S_ISREG(status.st_mode):
                 return None
-            return Parts([files.read(file, *bounds(span, status.st_size)) for span in spans], status.st_size)
+            places = [bounds(span, status.st_size) for span in spans]
+            return Parts(_read_places(file, places), status.st_size)
         except StoreError:
             raise
         except OSError as error:

@@ -311,6 +311,7 @@ class Strided:
 
 
 AnyManifest: TypeAlias = Manifest | Strided
+Seek: TypeAlias = Callable[[memoryview], tuple[Any, Any] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,12 +323,12 @@ class Index:
     whole : callable
         Returns the manifest, for which the whole index is read.
     seek : callable
-        Returns offsets and lengths of chunks by number, with None as the length of those that are not stored. None: the
-        whole index is better read.
+        Returns offsets and lengths of chunks by number, as buffers of 64-bit numbers, with `NOT_STORED` as the length
+        of those that are not stored. None: the whole index is better read.
     """
 
     whole: Callable[[], AnyManifest]
-    seek: Callable[[Sequence[int]], tuple[list[int], list[int | None]] | None]
+    seek: Seek
 
     def __call__(self) -> AnyManifest:
         """Return the manifest."""

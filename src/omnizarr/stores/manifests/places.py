@@ -8,13 +8,13 @@ numbers of files. Opening an array and reading one chunk costs one look-up, what
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from omnizarr.errors import OmnizarrError
 from omnizarr.stores import threads, verbs
 from omnizarr.stores.access import Found
-from omnizarr.stores.manifests.manifest import NOT_STORED
+from omnizarr.stores.manifests.manifest import NOT_STORED, Seek
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ class Sought:
 
     def __init__(
         self,
-        seek: Callable[[Sequence[int]], tuple[list[int], list[int | None]] | None],
+        seek: Seek,
         near: tuple[str, int, int, int, int] | None,
         far: tuple[str, str, Opened] | None,
         way: tuple[Store, Access] | None,
@@ -230,15 +230,11 @@ class Sought:
 
     def find(self, keys: Sequence[str], numbers: memoryview) -> Found:
         """Return where chunks lie. Raises NotImplementedError if the whole index is better read; OmnizarrError."""
-        found = self._seek(numbers.tolist())
+        found = self._seek(numbers)
         if found is None:
             raise NotImplementedError("the whole index is better read")
         offsets, lengths = found
-        columns = (
-            array("Q", offsets),
-            array("Q", [NOT_STORED if length is None else length for length in lengths]),
-            array("I", bytes(4 * len(offsets))),
-        )
+        columns = offsets, lengths, array("I", bytes(4 * len(offsets)))
         return Found(columns, {}, 0, self._near, self._far, self._way)
 
     def opened(self, versions: Sequence[tuple[int, tuple[int, str | None, str | None, int]]]) -> None:

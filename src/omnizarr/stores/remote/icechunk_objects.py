@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from omnizarr.codecs.contract import BytesSpec
 from omnizarr.codecs.zstd import Zstd
 from omnizarr.errors import ChunkError, MissingDependencyError, Remedy, Setting, StoreError, StoreLimitError
-from omnizarr.settings import config
+from omnizarr.settings import config, engines
 from omnizarr.stores.base import Buffer, is_key
 from omnizarr.stores.remote import icechunk_config
 from omnizarr.stores.remote.icechunk_tables import SPEC, Flat, Vectors, broken
@@ -484,16 +484,27 @@ _MOST_LOCATION: Final = 1 << 16
 
 
 def _decompressed(data: bytes, dictionary: bytes) -> str:
+    """Return a location that was compressed with a dictionary."""
+    native: Any = engines.module()
+    if hasattr(native, "zstd_by"):
+        try:
+            return str(native.zstd_by(dictionary, data, _MOST_LOCATION), "utf-8")
+        except RuntimeError as error:
+            raise _damaged(error) from error
     try:
         import zstandard  # type: ignore[import-not-found, unused-ignore]  # noqa: PLC0415 - few repositories need it
     except ImportError as error:
         raise MissingDependencyError(
-            "the places of virtual chunks are compressed with a dictionary, which needs the package 'zstandard'",
-            remedy="pip install zstandard",
+            "the places of virtual chunks are compressed with a dictionary, and the native engine is not built",
+            remedy="install the package 'zstandard': pip install zstandard",
         ) from error
     try:
         known = zstandard.ZstdCompressionDict(dictionary)
         made = zstandard.ZstdDecompressor(dict_data=known)
         return str(made.decompress(data, max_output_size=_MOST_LOCATION), "utf-8")
     except zstandard.ZstdError as error:
-        raise broken(f"the place of a chunk in a manifest cannot be decompressed: {error}") from error
+        raise _damaged(error) from error
+
+
+def _damaged(error: Exception) -> StoreError:
+    return broken(f"the place of a chunk in a manifest cannot be decompressed: {error}")
