@@ -13,7 +13,9 @@ from hypothesis.extra import numpy as hnp
 
 import omnizarr
 from omnizarr.errors import NodeNotFoundError, OmnizarrError
+from omnizarr.stores import MemoryStore
 from omnizarr.tools.streaming import walking
+from tests.fakes import FaultyStore
 from tests.tools import hierarchies
 
 CORPUS = Path(__file__).parents[2] / "corpus"
@@ -255,6 +257,17 @@ class TestReading:
         (found,) = omnizarr.diff(left, right)
         assert (found.values.count, found.values.first) == (10**18 - 100, (0, 10))
         assert (found.values.left, found.values.right, found.values.largest) == (1, 2, 1)
+
+    @pytest.mark.parametrize(("one", "other", "equal"), [(0, 0, True), (0, 1, False), (np.nan, np.nan, True)])
+    def test_arrays_without_chunks_in_remote_stores_hold_their_fill_values(self, one, other, equal):
+        stores = MemoryStore(), MemoryStore()
+        for store, fill in zip(stores, (one, other), strict=True):
+            root = omnizarr.create_group(store)
+            for name in "ab":
+                root.create_array(name, shape=(3, 2), dtype="f4", fill_value=fill)
+        found = omnizarr.diff(*(FaultyStore(store, concurrency=8) for store in stores))
+        assert found.equal == equal
+        assert [each.values.count for each in found.differences if each.values] == ([] if equal else [6, 6])
 
     def test_written_fill_values_equal_missing_chunks(self):
         left = omnizarr.create_array({}, shape=100, chunks=10, dtype="i4", fill_value=3, write_empty_chunks=True)

@@ -377,12 +377,15 @@ class Move:
         sides = Sides.of(source, target, reading, target.bind(self._policy()))
         self._compare_fill(sides.reading, sides.writing)
         ndim = len(target.grid.shape)
+        are_ours = self.is_new and self.translation.same_fill
+        if self.translation.same_fill and source.keys == () and (self.is_new or target.keys == ()):
+            return Written()
         found = self._same_chunks(sides) if self.goes_by_chunks() else self._route(sides, executor.width)
         shelves = self._shelves(sides, found)
         broken: dict[str, str] = {}
         for number, blocks in enumerate(found.blocks):
             is_last = number == len(found.blocks) - 1
-            has_others = is_last and not (self.is_new and self.translation.same_fill)
+            has_others = is_last and not are_ours
             boxes = itertools.chain(
                 (_lifted(source.grid.slices_of(coords), ndim) for coords in self._stored()),
                 (target.grid.slices_of(coords) for coords in (target.stored() if has_others else ())),
