@@ -81,6 +81,22 @@ def test_a_further_node_takes_little(verb: str) -> None:
     assert (peak(run, many) - peak(run, few)) / (MANY - FEW) < limit
 
 
+CONSOLIDATED: Final = {"check": 5400}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("verb", CONSOLIDATED)
+def test_a_further_node_with_a_copy_takes_little(verb: str) -> None:
+    if not scanning.is_possible():
+        pytest.skip("the reference engine parses all copies")
+    run, limit = VERBS[verb][0], CONSOLIDATED[verb]
+    few, many = hierarchy(FEW), hierarchy(MANY)
+    omnizarr.consolidate_metadata(few)
+    omnizarr.consolidate_metadata(many)
+    run(few)
+    assert (peak(run, many) - peak(run, few)) / (MANY - FEW) < limit
+
+
 @pytest.mark.slow
 def test_consolidating_holds_the_document_and_little_more() -> None:
     omnizarr.consolidate_metadata(hierarchy(100, 400))

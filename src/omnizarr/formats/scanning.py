@@ -9,7 +9,7 @@ Spec: RFC 8259.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -46,6 +46,11 @@ class Members(NamedTuple):
     def without(self) -> bytes:
         """Return the whole text, with an empty object in the place of this one."""
         return b"%b{}%b" % (self.text[: self.start], self.text[self.stop :])
+
+    def replaced(self, values: Mapping[str, bytes]) -> bytes:
+        """Return the whole text, with an object of some of the members in the place of this one."""
+        inside = b", ".join(b'"%b": %b' % (name.encode(), value) for name, value in values.items())
+        return b"%b{%b}%b" % (self.text[: self.start], inside, self.text[self.stop :])
 
     def only(self, kept: Sequence[int]) -> bytes:
         """Return the whole text, without the members whose numbers are not `kept`.

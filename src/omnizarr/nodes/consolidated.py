@@ -716,14 +716,14 @@ def differences(where: StorePath, nodes: Nodes) -> list[str]:
     """Return the paths, relative to the group, where copies differ from the documents."""
     prefer = format_of(where, nodes)
     formats = [dialect for dialect in dialects_at(where) if prefer in {"", dialect.name}]
-    different, there = [], {""}
+    different, left = [], set(nodes) - {""}
     for path, node in _documents_below(where, prefer):  # one after the other: there may be many
         # There is no place for nodes of other formats among the copies.
         if path in nodes or any(is_of(dialect, node) for dialect in formats):
-            there.add(path)
+            left.discard(path)
             if not _agree(nodes.get(path), node):
                 different.append(path)
-    different.extend(path for path in nodes if path not in there and not _agree(nodes[path], None))
+    different.extend(path for path in left if not _agree(nodes[path], None))
     return sorted(different)
 
 

@@ -15,6 +15,7 @@ import omnizarr
 from omnizarr.codecs import registry
 from omnizarr.errors import MissingDependencyError, NodeNotFoundError, StoreError
 from omnizarr.stores import LocalStore, MemoryStore
+from omnizarr.tools.check import inventory
 from omnizarr.tools.check.codes import CODES, RAISED_IF_STRICT, REPAIRABLE
 from omnizarr.tools.check.registered import ALIASES, is_registered
 from omnizarr.tools.check.report import MOST, Finding
@@ -590,3 +591,38 @@ def test_broken_copies_of_one_format_do_not_hide_stale_ones_of_another():
     codes = [finding.code for finding in omnizarr.check(values) if "consolidated" in finding.code]
     assert "stale-consolidated-metadata" in codes
     assert "broken-consolidated-metadata" in codes
+
+
+# Large consolidated metadata, of which the copies are found without parsing them
+
+
+def _blocks():
+    """Yield hierarchies with consolidated metadata: stale copies, lone ones, numbers without token."""
+    for zarr_format in (2, 3):
+        values = {}
+        root = omnizarr.create_group(values, zarr_format=zarr_format, attributes={"title": "all"})
+        for name in ("a", "b/c", "b/d"):
+            root.create_array(name, shape=(4,), chunks=(2,), dtype="f4", attributes={"units": "m"})[:] = 1
+        omnizarr.consolidate_metadata(values)
+        yield f"v{zarr_format}", values
+        document = ".zattrs" if zarr_format == 2 else "zarr.json"
+        yield f"v{zarr_format} stale", {
+            **values, f"b/c/{document}": values[f"b/c/{document}"].replace(b'"m"', b'"km"')
+        }  # fmt: skip
+        key = ".zmetadata" if zarr_format == 2 else "zarr.json"
+        nan = {**values, key: values[key].replace(b'"units": "m"', b'"units": [1, NaN, -Infinity]')}
+        yield f"v{zarr_format} NaN", nan
+        yield f"v{zarr_format} lone", {name: value for name, value in nan.items() if not name.startswith("b/c/.z")
+                                       and name not in {"b/c/zarr.json", "b/zarr.json"}}  # fmt: skip
+        yield f"v{zarr_format} only", {key: nan[key], "b/c/0": b"", "b/c/c/0": b""}
+        if zarr_format == 2:
+            yield "v2 own", {**values, key: values[key].replace(b"all", b"other")}
+
+
+@pytest.mark.parametrize(("name", "values"), [pytest.param(*block, id=block[0]) for block in _blocks()])
+def test_large_consolidated_metadata_has_the_findings_of_small_ones(name, values, monkeypatch):
+    parsed = omnizarr.check(values)
+    monkeypatch.setattr(inventory, "_MANY_BYTES", 0)
+    scanned = omnizarr.check(values)
+    assert scanned.to_dict() == parsed.to_dict()
+    assert parsed.ok == (" " not in name)

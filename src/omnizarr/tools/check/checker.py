@@ -9,6 +9,7 @@ from typing import Any
 
 from omnizarr.api import opening
 from omnizarr.errors import NodeNotFoundError, StoreError
+from omnizarr.formats.consolidated import Slices
 from omnizarr.model import GroupMetadata, Metadata
 from omnizarr.nodes import detection
 from omnizarr.nodes.kept import KeptDocuments, KeptNodes
@@ -61,7 +62,7 @@ def run(
     where, has_names = (where, True) if can_list else unlisted.with_named_keys(where)
     where = inventory.home_of(where, zarr_format)
     findings = Findings(strict=strict)
-    found = inventory.take(where, zarr_format, lists_chunks=can_list)
+    found = inventory.take(where, zarr_format, lists_chunks=can_list, scans=True)
     for at, entry, problems in found.entries:
         documents.check_json(findings, at, entry)
         for problem in problems:
@@ -76,6 +77,8 @@ def run(
         if isinstance(node.metadata, GroupMetadata) and node.metadata.consolidated:
             node.metadata = replace(node.metadata, consolidated={})
             _forget(node)
+            for document in node.documents.values():
+                document.forget_copies()
     asks = (data or can_list) and where.store.features.listing != "complete"
     keys = keyspace.Keys(
         findings,
@@ -160,7 +163,9 @@ def _forget(node: inventory.Node, common: Metadata | None = None) -> None:
     for document in node.documents.values():
         document.forget()
     metadata = node.metadata
-    if isinstance(metadata, GroupMetadata) and metadata.consolidated:
+    if isinstance(metadata, GroupMetadata) and isinstance(metadata.consolidated, Slices):
+        node.metadata = replace(metadata, attributes={}, spellings={})
+    elif isinstance(metadata, GroupMetadata) and metadata.consolidated:
         kept = KeptDocuments()
         for path, found in metadata.consolidated.items():
             kept.add(path, found)

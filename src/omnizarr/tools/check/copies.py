@@ -13,7 +13,7 @@ from omnizarr.formats.reader import join
 from omnizarr.formats.spelling import same
 from omnizarr.model import JSON, GroupMetadata
 from omnizarr.nodes import consolidated
-from omnizarr.tools.check.inventory import Inventory, Node, copy_pointer
+from omnizarr.tools.check.inventory import Document, Inventory, Node, copy_pointer
 from omnizarr.tools.check.report import Findings
 
 _BROKEN = {"broken-consolidated-metadata", "unknown-consolidated-metadata"}
@@ -42,7 +42,7 @@ def check_copies(findings: Findings, inventory: Inventory, node: Node) -> None:
         if message is not None:
             pointer = _pointer(inventory, node, metadata.consolidated, path)
             findings.add("stale-consolidated-metadata", node.path, message, key=copies.key, pointer=pointer)
-    for pointer in _own(node, copies.value):
+    for pointer in _own(node, copies):
         message = "another document than the group itself has"
         findings.add("stale-consolidated-metadata", node.path, message, key=copies.key, pointer=pointer)
 
@@ -67,11 +67,11 @@ def _pointer(inventory: Inventory, node: Node, copies: Mapping[str, Mapping[str,
     return copy_pointer(node, path, name)
 
 
-def _own(node: Node, copies: JSON) -> Iterator[str]:
+def _own(node: Node, copies: Document) -> Iterator[str]:
     """Yield the pointers of copies of a v2 group's own documents that differ from the documents."""
-    if node.dialect.name != "v2" or not isinstance(copies, Mapping):
+    if node.dialect.name != "v2" or not isinstance(copies.value, Mapping):
         return
-    metadata = copies.get("metadata")
+    metadata = copies.value.get("metadata")
     if not isinstance(metadata, Mapping):
         return
     values = node.values

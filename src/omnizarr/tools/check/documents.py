@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from omnizarr.errors import ConsolidatedMetadataError, OmnizarrError, UnknownExtensionError
 from omnizarr.formats import documents
 from omnizarr.formats.reader import is_list, join
-from omnizarr.model import JSON, Note, Problem
+from omnizarr.model import JSON, GroupMetadata, Metadata, Note, Problem
 from omnizarr.model.datatypes import typestr
 from omnizarr.tools.check import strictness
 from omnizarr.tools.check.inventory import Document, Node
@@ -38,20 +40,25 @@ def check_json(findings: Findings, path: str, document: Document) -> None:
     if bytes(document.data[:3]) == _BOM:
         findings.add("byte-order-mark", path, "the document begins with a byte order mark", key=document.key,
                      spec=f"{_JSON}, section 8.1")  # fmt: skip
-    kept = tuple(f"{pointer}/" for pointer in attributes_of(document.key, document.value))
-    bare: dict[str, list[tuple[str, float]]] = {"bare-nan": [], "nonfinite-attribute": []}
-    for pointer, value in _nonfinite(document.value, ""):
-        bare["nonfinite-attribute" if pointer.startswith(kept) else "bare-nan"].append((pointer, value))
-    for code, found in bare.items():
-        if found:
-            more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    bare: dict[str, tuple[str, float]] = {}
+    counts = Counter[str]()
+    for key, above, part in document.parts():
+        kept = tuple(f"{pointer}/" for pointer in attributes_of(key, part, above))
+        for pointer, value in _nonfinite(part, above):
+            code = "nonfinite-attribute" if pointer.startswith(kept) else "bare-nan"
+            bare.setdefault(code, (pointer, value))
+            counts[code] += 1
+    for code in ("bare-nan", "nonfinite-attribute"):
+        if code in bare:
+            pointer, value = bare[code]
+            more = f" (and {counts[code] - 1} more)" if counts[code] > 1 else ""
             findings.add(
                 code,
                 path,
                 f"a number that JSON has no token for{more}",
                 key=document.key,
-                pointer=found[0][0],
-                found=documents.name_of_nonfinite(found[0][1]),
+                pointer=pointer,
+                found=documents.name_of_nonfinite(value),
                 expected='a string: "NaN", "Infinity" or "-Infinity"' if code == "bare-nan" else None,
                 spec=f"{_JSON}, section 6",
             )
@@ -93,7 +100,7 @@ def understand(findings: Findings, node: Node) -> None:
     problems: list[Problem] = []
     try:
         metadata = node.dialect.load(values, problems.append)
-        node.metadata = None if metadata is None else node.dialect.keyspace.settle(metadata)
+        node.metadata = None if metadata is None else node.dialect.keyspace.settle(_with_copies(node, metadata))
     except OmnizarrError as error:
         findings.add("invalid-metadata", node.path, error.message, key=node.marker.key, pointer=error.pointer or "",
                      found=error.found, expected=error.expected, remedy=error.remedy)  # fmt: skip
@@ -111,6 +118,12 @@ def understand(findings: Findings, node: Node) -> None:
             findings.add(each.code, node.path, each.message, key=node.documents[each.document].key,
                          pointer=each.pointer, found=each.found, expected=each.expected or None)  # fmt: skip
     node.is_sound = node.metadata is not None and not _has_own_error(findings, node, before)
+
+
+def _with_copies(node: Node, metadata: Metadata) -> Metadata:
+    """Return a node with the copies that its documents are without, if they hold some."""
+    copies = node.documents.get(str(node.dialect.consolidated.document), node.marker).copies
+    return replace(metadata, consolidated=copies) if isinstance(metadata, GroupMetadata) and copies else metadata
 
 
 def _has_own_error(findings: Findings, node: Node, before: int) -> bool:

@@ -6,19 +6,21 @@ One listing finds them by their names. In hierarchies with an entry point, the e
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, TypeAlias
 
 from omnizarr.errors import MetadataError, StoreError
 from omnizarr.formats import DIALECTS, dialects_for, documents
-from omnizarr.formats.contract import Dialect
+from omnizarr.formats.consolidated import Copy, Slices
+from omnizarr.formats.contract import Dialect, Scanned
 from omnizarr.formats.keyspaces import Split
 from omnizarr.formats.paths import Above, prefix
 from omnizarr.formats.reader import join
 from omnizarr.model import JSON, Metadata, Problem, Report, strict
 from omnizarr.nodes import detection, holdings
 from omnizarr.nodes.location import StorePath
+from omnizarr.settings import config
 from omnizarr.stores import bounded, verbs
 from omnizarr.stores.base import Buffer, Store
 from omnizarr.support.packed import Packed
@@ -31,6 +33,16 @@ _ROOT_DOCUMENT = re.compile(r"(?:^|/)meta/(?:array|group)[A-Za-z0-9._-]{0,64}\Z"
 _CONSOLIDATED = ".zmetadata"
 _COPIES: Final = b"consolidated_metadata"
 _BATCH: Final = 256
+_MANY_BYTES: Final = 2**16
+"""Of smaller documents, all copies are parsed."""
+_OWN: Final = frozenset({".zgroup", ".zattrs", ".zarray"})
+"""The names of the copies of a group's own documents in Zarr v2."""
+
+Scan: TypeAlias = Callable[[bytes], Scanned | None]
+_SCANS: Final[Mapping[str, Scan]] = {
+    dialect.consolidated.document or dialect.group_document: dialect.consolidated.scan for dialect in reversed(DIALECTS)
+}
+"""What finds the copies in documents, by their names."""
 
 
 class Document:
@@ -46,6 +58,8 @@ class Document:
         Why it cannot be read, if that is known. It is then not parsed.
     texts : Packed, optional
         What keeps the bytes of many documents.
+    scan : callable, optional
+        Finds the copies of other documents in its text. If it does, they are no part of its value.
 
     Attributes
     ----------
@@ -55,10 +69,13 @@ class Document:
         The store could not read it.
     may_be_entry, may_have_copies : bool
         False if it certainly is no entry point of a hierarchy, or has no copies of others in it.
+    copies : Slices, optional
+        The copies of other documents that its value is without, after this has been asked for.
     """
 
     __slots__ = (
-        "_data", "_problems", "_texts", "_value", "is_read", "is_unreadable", "key", "may_be_entry", "may_have_copies",
+        "_data", "_problems", "_scan", "_texts", "_value", "copies", "is_read", "is_unreadable", "key", "may_be_entry",
+        "may_have_copies",
     )  # fmt: skip
 
     def __init__(
@@ -72,6 +89,7 @@ class Document:
         is_unreadable: bool = False,
         is_parsed: bool = False,
         texts: Packed | None = None,
+        scan: Scan | None = None,
     ) -> None:
         self.key = key
         self.is_read = is_read
@@ -79,8 +97,10 @@ class Document:
         text = bytes(data)
         self.may_be_entry = texts is None or detection.may_be_entry(text)
         self.may_have_copies = texts is None or _COPIES in text or b"\\" in text
-        self._texts = texts
-        self._data: Buffer | int = data if texts is None else texts.add(text)
+        self.copies: Slices | None = None
+        self._scan = scan if scan is not None and len(text) >= _MANY_BYTES else None
+        self._texts = texts if self._scan is None else None
+        self._data: Buffer | int = text if self._texts is None else self._texts.add(text)
         self._value = value
         self._problems: list[Problem] | None = [] if is_parsed else problems
         """None: it has not been parsed."""
@@ -107,13 +127,43 @@ class Document:
 
     def _parse(self) -> None:
         problems: list[Problem] = []
-        self._value = documents.parse(self.data, problems.append)
+        if self._scan is None or not self._is_scanned(self._scan):
+            self._value = documents.parse(self.data, problems.append)
         self._problems = problems
+
+    def _is_scanned(self, scan: Scan) -> bool:
+        """Find the copies, and parse the rest; return whether this is possible."""
+        text = bytes(self.data)
+        found = scan(text) if len(text) <= config.get("documents.max_bytes") else None
+        if found is None or not isinstance(found.nodes, Slices):
+            return False
+        members = found.members
+        own = [number for number, name in enumerate(members.names) if name in _OWN]  # they describe the group itself
+        self._value = documents.parse(
+            members.replaced({members.names[number]: members.value(number) for number in own})
+        )
+        self.copies = found.nodes
+        return True
+
+    def parts(self) -> Iterator[tuple[str, str, JSON]]:
+        """Yield its value, and each copy that this is without: key, JSON pointer and value."""
+        yield self.key, "", self.value
+        if self.copies is not None:
+            members = self.copies.members
+            above = "".join(join("", name) for name in members.path)
+            for number, name in enumerate(members.names):
+                if name not in _OWN:
+                    yield name, join(above, name), documents.parse_part(members.value(number))
 
     def forget(self) -> None:
         """Release what it says, until it is asked for again: there may be many."""
         if isinstance(self._data, int):
             self._value = self._problems = None
+
+    def forget_copies(self) -> None:
+        """Release the copies, too."""
+        if self.copies is not None:
+            self._value = self._problems = self.copies = None
 
     @property
     def is_broken(self) -> bool:
@@ -227,10 +277,13 @@ def sizes_below(where: StorePath) -> Iterator[tuple[str, int]]:
     return holdings.sizes(where)
 
 
-def take(where: StorePath, zarr_format: int | str | None = None, *, lists_chunks: bool = True) -> Inventory:
+def take(
+    where: StorePath, zarr_format: int | str | None = None, *, lists_chunks: bool = True, scans: bool = False
+) -> Inventory:
     """Return the nodes at a place and below it, with documents that are read, but not yet interpreted.
 
-    With `lists_chunks`, a node of which there is only a copy in consolidated metadata has to have chunks.
+    With `lists_chunks`, a node of which there is only a copy in consolidated metadata has to have chunks. With `scans`,
+    values of large documents are without the copies of others in them (`Document.copies`).
     """
     wanted = dialects_for(zarr_format)
     flat = [dialect for dialect in wanted if dialect.entry_point is None]
@@ -249,7 +302,7 @@ def take(where: StorePath, zarr_format: int | str | None = None, *, lists_chunks
     inventory = Inventory()
     if where.home is not None:
         inventory.homes.append(where.home)
-    loaded = read(where.store, (prefix(path) + name for path, names in found.items() for name in names))
+    loaded = read(where.store, (prefix(path) + name for path, names in found.items() for name in names), scans=scans)
     for path in sorted(found):
         if drafts and ENTRY in found[path]:
             _take_entry(inventory, path, loaded.get(prefix(path) + ENTRY))
@@ -268,7 +321,7 @@ def take(where: StorePath, zarr_format: int | str | None = None, *, lists_chunks
     return inventory
 
 
-def read(store: Store, keys: Iterable[str]) -> dict[str, Document]:
+def read(store: Store, keys: Iterable[str], *, scans: bool = False) -> dict[str, Document]:
     """Return documents by key."""
     wanted = list(keys)
     texts = Packed()
@@ -285,7 +338,9 @@ def read(store: Store, keys: Iterable[str]) -> dict[str, Document]:
             continue
         for position, data in found:
             if data is not None:
-                result[batch[position]] = Document(batch[position], data, texts=texts)
+                key = batch[position]
+                scan = _SCANS.get(key.rpartition("/")[2]) if scans else None
+                result[key] = Document(key, data, texts=texts, scan=scan)
     return {key: result[key] for key in wanted if key in result}
 
 
@@ -423,14 +478,24 @@ def _missing_copies(inventory: Inventory, node: Node) -> Iterator[tuple[str, Nod
     if not isinstance(value, Mapping):
         return
     is_alone = list(node.documents) == [name]
-    for path, copies in node.dialect.consolidated.load(value, lambda _: None).items():
-        place = node.where.at(f"{node.where.prefix}{path}")
-        if path and place.path not in inventory.nodes:
-            own = {
-                name: Document(document.key, b"", copy, is_read=True, is_parsed=True) for name, copy in copies.items()
-            }
+    found = document.copies
+    if found is None:
+        found = node.dialect.consolidated.load(value, lambda _: None)
+    texts = Packed()
+    for path in found:
+        full = f"{node.where.prefix}{path}"
+        if path and full not in inventory.nodes:
+            place, copies = node.where.at(full), found[path]
+            own = {name: _copy(document.key, copies, name, texts) for name in copies}
             base = copy_pointer(node, path, next(iter(own)))
             yield place.path, Node(place, node.dialect, own, is_sound=is_alone, base=base)
+
+
+def _copy(key: str, copies: Mapping[str, JSON], name: str, texts: Packed) -> Document:
+    """Return a copy in the document at a key, of which the problems have been told there."""
+    if isinstance(copies, Copy):
+        return Document(key, copies.texts[name], is_read=True, texts=texts)
+    return Document(key, b"", copies[name], is_read=True, is_parsed=True)
 
 
 def _draft_document(key: str) -> re.Match[str] | None:
