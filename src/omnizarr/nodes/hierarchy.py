@@ -191,7 +191,7 @@ class Above:
         """Return the node at a place; for a broken one, its error."""
         key = where.path, where.home is None
         if key not in self._seen:
-            self._seen[key] = _here_or_error(where, "group", self._entries.get(where.path))
+            self._seen[key] = _without_copies(_here_or_error(where, "group", self._entries.get(where.path)))
         return self._seen[key]
 
     def refuse_outside(self, where: StorePath) -> bool:
@@ -230,6 +230,13 @@ class Above:
                 rest = [each for each in dialects_at(node.where) if each.name != own.name] if others else []
                 found[path] = [*([] if is_sure else [own]), *rest]
         return found
+
+
+def _without_copies(found: Found[Metadata] | OmnizarrError | None) -> Found[Metadata] | OmnizarrError | None:
+    """Return the same; of a group with copies of many nodes only that it has copies, and not how they are written."""
+    if isinstance(found, Found) and isinstance(found.metadata, GroupMetadata) and found.metadata.consolidated:
+        return Found(found.where, replace(found.metadata, consolidated={}, spellings={}))
+    return found
 
 
 def _has_copies(metadata: Metadata) -> bool:
