@@ -138,3 +138,22 @@ def test_metadata_equals_the_model_that_says_the_same():
     assert node._state.metadata == node.metadata
     assert node.metadata != replace(node._state.metadata, shape=(1, 1))
     assert node.metadata != omnizarr.create_group({}).metadata
+
+
+def test_copies_of_a_group_are_made_when_they_are_asked_for_and_belong_to_the_caller():
+    values = {}
+    root = omnizarr.create_group(values, zarr_format=3)
+    for number in range(100):
+        root.create_array(f"array{number:02}", shape=(number,), dtype="i1", attributes={"text": "x" * 800})
+    omnizarr.consolidate_metadata(values)
+    assert len(values["zarr.json"]) > 2**16
+    metadata, other = (omnizarr.open_group(values, mode="r").metadata for _ in range(2))
+    for copies in (other.consolidated, other.consolidated_metadata, pickle.loads(pickle.dumps(other)).consolidated):
+        assert list(copies) == [f"array{number:02}" for number in range(100)]
+        copies["array07"]["zarr.json"]["attributes"]["text"] = "other"
+    document = json.loads(values["zarr.json"])
+    assert json.loads(json.dumps(metadata.consolidated_metadata)) == {
+        name: {"zarr.json": copy} for name, copy in document["consolidated_metadata"]["metadata"].items()
+    }
+    assert metadata.to_dict() == {**document, "attributes": {}}
+    assert omnizarr.open_group(values, mode="r").metadata == metadata

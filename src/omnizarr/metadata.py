@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import Field, fields
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -11,7 +11,9 @@ import numpy as np
 from omnizarr import model
 from omnizarr.errors import MetadataError
 from omnizarr.formats import DIALECTS, dialect_named
+from omnizarr.formats.consolidated import Slices
 from omnizarr.formats.documents import to_json
+from omnizarr.formats.spelling import LateSpellings
 from omnizarr.model import JSON, Metadata, datatypes, thawed
 
 M = TypeVar("M", model.ArrayMetadata, model.GroupMetadata)
@@ -145,7 +147,8 @@ class GroupMetadata(model.GroupMetadata):
         >>> list(omnizarr.consolidate_metadata(root.store).metadata.consolidated_metadata)
         ['t']
         """
-        return self.consolidated
+        nodes = self.consolidated
+        return thawed(nodes) if isinstance(nodes, _Nodes) else nodes
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, model.GroupMetadata) and _comparable(self) == _comparable(other)
@@ -158,7 +161,36 @@ def _own_values(metadata: Metadata) -> dict[str, Any]:
     return {field.name: _own(getattr(metadata, field.name)) for field in fields(metadata)}
 
 
+class _Nodes(Mapping[str, Mapping[str, JSON]]):
+    """Documents by path that are made when they are asked for, as there may be many: a copy each time."""
+
+    __slots__ = ("_nodes",)
+
+    def __init__(self, nodes: Slices) -> None:
+        self._nodes = nodes
+
+    def __getitem__(self, path: str) -> Mapping[str, JSON]:
+        found: Mapping[str, JSON] = thawed(self._nodes[path])
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._nodes)
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self._nodes.__reduce__()
+
+
 def _own(value: Any) -> Any:
+    if isinstance(value, Slices):
+        return _Nodes(value)
+    if isinstance(value, (LateSpellings, _Nodes)):  # never changed
+        return value
     # tuples hold lengths, names and codecs, and stay tuples
     return tuple(map(thawed, value)) if isinstance(value, tuple) else thawed(value)
 

@@ -478,7 +478,7 @@ def _missing_copies(inventory: Inventory, node: Node) -> Iterator[tuple[str, Nod
     if not isinstance(value, Mapping):
         return
     is_alone = list(node.documents) == [name]
-    found = document.copies
+    found: Mapping[str, Mapping[str, JSON]] | None = document.copies
     if found is None:
         found = node.dialect.consolidated.load(value, lambda _: None)
     texts = Packed()
