@@ -128,12 +128,23 @@ def typed(tmp_path):
 def test_types_of_users_groups_and_masks_are_as_netcdf4_python_sees_them(typed):
     check_file(typed)
     with netcdf.Dataset(typed) as ds:
-        assert ds["kinds"].datatype.members == {"land": 1, "sea": 2}
+        assert ds["kinds"].datatype.members == ds.enumtypes["kind"].enum_dict == {"land": 1, "sea": 2}
+        assert not hasattr(ds["lists"].datatype, "enum_dict")
         assert ds["lists"].datatype.kind == "vlen"
         assert ds["g/inner/z"].shape == (3, 2)
         assert ds["packed"].endian() == "little"
         assert ds["texts"][1] == "bb"
         assert ds["lists"][3].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("version", ["earliest", "latest"])
+def test_attributes_are_in_the_order_of_netcdf4_python_where_the_file_numbers_none(version, tmp_path):
+    path = tmp_path / "x.h5"
+    with h5py.File(path, "w", libver=version) as file:
+        data = file.create_dataset("d", data=[1, 2])
+        for name in "zbxa":
+            data.attrs[name] = name
+    check_file(path)
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,20 @@ class UserType:
 
     is_text = False
 
+    @property
+    def enum_dict(self) -> dict[str, int]:
+        """Names and numbers of an enum, under the name of netCDF4-python. Raises AttributeError for other types.
+
+        Examples
+        --------
+        >>> from omnizarr.netcdf import types
+        >>> types.UserType("kind", "enum", types.BYTE.dtype, {"land": 1, "sea": 2}, types.BYTE).enum_dict
+        {'land': 1, 'sea': 2}
+        """
+        if self.kind != "enum":
+            raise AttributeError(f"a type of kind {self.kind} has no enum_dict")
+        return dict(self.members)
+
 
 AnyType = NcType | UserType
 

@@ -29,6 +29,8 @@ class Attribute:
 def read(header: Header, broken: list[tuple[str, MetadataError]] | None = None) -> list[Attribute]:
     """Return the attributes of an object: in the order in which they were made if the file keeps it, or by name.
 
+    Those that the header of the object holds lie in that order, whether or not they are numbered.
+
     Parameters
     ----------
     header : Header
@@ -45,7 +47,7 @@ def read(header: Header, broken: list[tuple[str, MetadataError]] | None = None) 
             broken.append((_name(cursor), error))
     if found and all(order is not None for order, _ in found):
         found.sort(key=lambda each: each[0] or 0)
-    elif any(order is not None for order, _ in found) or header.find(messages.ATTRIBUTE_INFO) is not None:
+    elif len(found) > sum(message.kind == messages.ATTRIBUTE for message in header.messages):
         found.sort(key=lambda each: each[1].name)
     return [each for _, each in found]
 
