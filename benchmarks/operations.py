@@ -101,6 +101,10 @@ def counting_zarr_store(path: Path, requests: Counter[str]) -> Any:
             requests["delete"] += 1
             await super().delete(*args, **kwargs)
 
+        async def delete_dir(self, *args: Any, **kwargs: Any) -> None:
+            requests["delete"] += 1
+            await super().delete_dir(*args, **kwargs)
+
         def list_dir(self, prefix: str) -> Any:
             requests["list"] += 1
             return super().list_dir(prefix)
@@ -357,6 +361,87 @@ def tensorstore_create(place: Place, items: int) -> Run:
     return run
 
 
+def omnizarr_create_own(place: Place, items: int) -> Run:
+    group = omnizarr.create_group(place.omnizarr)
+
+    def run() -> None:
+        for number in range(items):
+            group.create_array(f"a{number}", shape=(4,), chunks=(4,), dtype="i2", attributes=_own(number))
+
+    return run
+
+
+def zarr_create_own(place: Place, items: int) -> Run:
+    group = _zarr().create_group(place.zarr)
+
+    def run() -> None:
+        for number in range(items):
+            group.create_array(f"a{number}", shape=(4,), chunks=(4,), dtype="i2", attributes=_own(number))
+
+    return run
+
+
+def tensorstore_create_own(place: Place, items: int) -> Run:
+    tensorstore = _ts()
+    metadata = layout((4,), (4,))
+
+    def run() -> None:
+        for number in range(items):
+            spec = place.tensorstore(f"a{number}", **metadata, attributes=_own(number))
+            tensorstore.open(spec).result()
+
+    return run
+
+
+def _at(place: Place, number: int, library: str) -> Any:
+    """Return the path of an array, or a store there that counts its requests."""
+    path = place.path / f"a{number}"
+    return getattr(Place(path, place.counts, place.requests), library) if place.counts else str(path)
+
+
+def omnizarr_create_places(place: Place, items: int) -> Run:
+    def run() -> None:
+        for number in range(items):
+            omnizarr.create_array(_at(place, number, "omnizarr"), shape=(4,), chunks=(4,), dtype="i2")
+
+    return run
+
+
+def zarr_create_places(place: Place, items: int) -> Run:
+    zarr = _zarr()
+
+    def run() -> None:
+        for number in range(items):
+            zarr.create_array(_at(place, number, "zarr"), shape=(4,), chunks=(4,), dtype="i2")
+
+    return run
+
+
+tensorstore_create_places = tensorstore_create
+
+
+def omnizarr_delete(place: Place, items: int) -> Run:
+    _nodes(place, items)
+    group = omnizarr.open_group(place.omnizarr, mode="r+")
+
+    def run() -> None:
+        for number in range(items):
+            del group[f"a{number}"]
+
+    return run
+
+
+def zarr_delete(place: Place, items: int) -> Run:
+    _nodes(place, items)
+    group = _zarr().open_group(place.zarr, mode="r+")
+
+    def run() -> None:
+        for number in range(items):
+            del group[f"a{number}"]
+
+    return run
+
+
 def omnizarr_open(place: Place, items: int) -> Run:
     _nodes(place, items)
     group = omnizarr.open_group(place.omnizarr, mode="r")
@@ -445,13 +530,17 @@ def zarr_consolidated_own(place: Place, items: int) -> Run:
     return run
 
 
+def _own(number: int) -> dict[str, Any]:
+    """Return the attributes of an array that no other one has."""
+    return {"number": number, "title": f"array {number}", "units": "m"}
+
+
 def _own_nodes(place: Place, items: int) -> None:
     """Write arrays with attributes of their own, in groups of a hundred."""
     group = omnizarr.create_group(LocalStore(place.path))
     for number in range(items):
-        attributes = {"number": number, "title": f"array {number}", "units": "m"}
         name = f"g{number // 100}/a{number}"
-        group.create_array(name, shape=(4,), chunks=(4,), dtype="i2", attributes=attributes)
+        group.create_array(name, shape=(4,), chunks=(4,), dtype="i2", attributes=_own(number))
 
 
 def omnizarr_members(place: Place, items: int) -> Run:
@@ -739,6 +828,9 @@ OPERATIONS: Final = (
     _of("write-shard", "write one shard", "inner chunks"),
     _of("read-shard", "read one shard", "inner chunks"),
     _of("create", "create arrays", "arrays"),
+    _of("create-own", "create arrays with own attributes", "arrays"),
+    _of("create-places", "create arrays by path", "arrays"),
+    _of("delete", "delete empty arrays", "arrays"),
     _of("open", "open arrays", "arrays"),
     _of("list", "list arrays with shapes", "arrays"),
     _of("members", "hold arrays with own attributes", "arrays"),

@@ -121,15 +121,15 @@ def open(  # noqa: A001 - the name that zarr has for it
     <Array /temp (4,) float32 memory>
     """
     asked = _known(options, open) if options else {}
-    where, mode = locate(store, path, mode, storage_options, synchronizer)
-    through = _through(asked.get("storage_transformers"), where)
+    where, mode, _ = located(store, path, mode, storage_options, synchronizer)
+    through = _through(asked.get("storage_transformers"), where) if asked else where
     found = detection.detect(through, zarr_format) if mode == "a" else None
     if found is None and mode in _CREATING:
         opener: Any = open_array if "shape" in asked or "data" in asked else open_group
         return opener(where, mode="w-" if mode == "a" else mode, zarr_format=zarr_format, **asked)  # type: ignore[no-any-return]
     found = found or detection.open_node(through, zarr_format)
     if isinstance(found.metadata, ArrayMetadata):
-        return Array(found.where, found.metadata, _behaviour(asked))
+        return Array(found.where, found.metadata, _behaviour(asked) if asked else ArrayConfig.of())
     return _opened_group(Found(found.where, found.metadata), asked)
 
 
