@@ -109,13 +109,16 @@ class _Rule:
     fault: Fault
     method: str | None
     path: re.Pattern[str]
+    query: re.Pattern[str]
     first: int
     times: float
     seen: int = 0
 
     def takes(self, request: Request) -> bool:
         """Count the request if it is meant; return whether the fault happens to it."""
-        if self.method not in (None, request.method) or not self.path.search(request.path):
+        if self.method not in (None, request.method):
+            return False
+        if not (self.path.search(request.path) and self.query.search(request.query)):
             return False
         self.seen += 1
         return self.first <= self.seen < self.first + self.times
@@ -184,14 +187,22 @@ class FaultProxy:
         return Counter(request.method for request in self.log)
 
     def fault(
-        self, fault: Fault, *, method: str | None = None, path: str = "", first: int = 1, times: float = 1
+        self,
+        fault: Fault,
+        *,
+        method: str | None = None,
+        path: str = "",
+        query: str = "",
+        first: int = 1,
+        times: float = 1,
     ) -> None:
-        """Let `fault` happen to `times` of the requests of this method whose path matches, from the `first` one on.
+        """Let `fault` happen to `times` of the requests of this method that match, from the `first` one on.
 
-        Requests are counted from the call on. `path` is a regular expression, searched for; ``times=math.inf``: all.
+        Requests are counted from the call on. `path` and `query` are regular expressions, searched for;
+        ``times=math.inf``: all.
         The first rule that takes a request decides; those behind it count it all the same.
         """
-        self._rules.append(_Rule(fault, method, re.compile(path), first, times))
+        self._rules.append(_Rule(fault, method, re.compile(path), re.compile(query), first, times))
 
     def heal(self) -> None:
         """Forget all faults, and what was counted."""

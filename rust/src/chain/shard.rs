@@ -416,30 +416,17 @@ impl Shard {
         out: &mut Vec<u8>,
         scratch: &mut Scratch,
     ) -> Result<bool> {
-        let plans = changes
-            .iter()
-            .map(|change| Plan::within(change.selection, &self.inner.layout.shape))
-            .collect::<Result<Vec<_>>>()?;
-        // Of each chunk the pieces that change it: the number of the change, and the number in its plan.
-        let mut places: Vec<SmallVec<[(usize, usize); 1]>> = filled(SmallVec::new(), self.count)?;
-        let mut is_covered = plans.first().is_some_and(|plan| plan.len() == self.count);
-        for (number, plan) in plans.iter().enumerate() {
-            for at in 0..plan.len() {
-                let piece = plan.piece(at);
-                places[self.number_of(&piece)?].push((number, at));
-                is_covered &= number > 0 || piece.whole;
-            }
-        }
-        let pieces_of = |number: usize| -> SmallVec<[(Piece, &Memory); 1]> {
-            places[number].iter().map(|&(change, at)| (plans[change].piece(at), changes[change].values)).collect()
-        };
+        let touched = Touched::by(self, changes)?;
         let entries = match old {
-            Some(data) if !is_covered => self.index_of(&Bytes(data), scratch)?,
+            Some(data) if !touched.is_covered => self.index_of(&Bytes(data), scratch)?,
             _ => filled(None, self.count)?,
         };
         let old = old.unwrap_or_default();
-        let is_kept = |number: &usize| pieces_of(*number).first().is_none_or(|(piece, _)| !piece.whole);
-        let kept: usize = (0..self.count).filter(is_kept).filter_map(|at| entries[at]).map(|(_, size)| size).sum();
+        let kept: usize = (0..self.count)
+            .filter(|&number| touched.needs_old(number))
+            .filter_map(|at| entries[at])
+            .map(|(_, size)| size)
+            .sum();
         if kept > old.len() {
             return Err(Error::broken("chunks overlap"));
         }
@@ -449,17 +436,8 @@ impl Shard {
             range.map(Some).ok_or_else(|| Error::broken("a chunk lies outside the shard"))
         };
         self.assemble(out, scratch, &|number, scratch, target| {
-            let pieces = pieces_of(number);
-            let data = match pieces.as_slice() {
-                [] => bytes_of(number)?,
-                [(piece, values)] if piece.whole => self.inner.encode(&piece.selection, values, scratch)?,
-                [(first, _), ..] => {
-                    let old = if first.whole { None } else { bytes_of(number)? };
-                    let changes: SmallVec<[Change<'_>; 1]> =
-                        pieces.iter().map(|(piece, values)| Change { selection: &piece.selection, values }).collect();
-                    self.inner.update(old, &changes, scratch)?
-                }
-            };
+            let old = if touched.needs_old(number) { bytes_of(number)? } else { None };
+            let data = if touched.is_touched(number) { touched.made(number, old, scratch)? } else { old };
             data.map(|data| target.extend_from_slice(data)).map_or(Ok(false), |()| Ok(true))
         })
     }
@@ -506,6 +484,72 @@ impl Shard {
             }
         }
         Ok(Some(patches))
+    }
+
+    /// Return the ranges of bytes of a shard that its changed form needs apart from those that stay where they are: chunks that
+    /// change in part. None if the shard should be made again, because many of its chunks change.
+    ///
+    /// # Errors
+    /// If the selections do not fit.
+    pub fn needed(&self, entries: &[Entry], changes: &[Change<'_>]) -> Result<Option<Vec<Range<u64>>>> {
+        let touched = Touched::by(self, changes)?;
+        let numbers: Vec<_> = (0..self.count).filter(|&number| touched.is_touched(number)).collect();
+        if !self.index_at_end || numbers.len() > (self.count / LEAST_KEPT).max(1) {
+            return Ok(None);
+        }
+        let old = numbers.into_iter().filter(|&number| touched.needs_old(number)).filter_map(|number| entries[number]);
+        Ok(Some(old.map(|(offset, size)| offset..offset + size as u64).collect()))
+    }
+
+    /// Change the selected elements of a shard whose beginning stays: return how many of its bytes stay, and what follows
+    /// them, which is the changed chunks and a new index. `old` has at least the bytes that are [`Shard::needed`]. None if the shard should
+    /// be made again, because fewer than `least` bytes stay, or too many of them are not used any more.
+    ///
+    /// # Errors
+    /// If the shard is broken, or the elements cannot be encoded.
+    pub fn grown(
+        &self,
+        entries: &[Entry],
+        old: &dyn Value,
+        changes: &[Change<'_>],
+        least: u64,
+        scratch: &mut Scratch,
+    ) -> Result<Option<(u64, Vec<u8>)>> {
+        let touched = Touched::by(self, changes)?;
+        let staying = || (0..self.count).filter(|&number| !touched.is_touched(number)).filter_map(|at| entries[at]);
+        let kept = staying().map(|(offset, size)| offset + size as u64).max().unwrap_or(0);
+        if kept < least || kept > old.size()?.saturating_sub(self.index_size as u64) {
+            return Ok(None);
+        }
+        let mut entries = entries.to_vec();
+        let mut tail = Vec::new();
+        for number in (0..self.count).filter(|&number| touched.is_touched(number)) {
+            let data = match entries[number] {
+                Some((offset, size)) if touched.needs_old(number) => {
+                    if !old.holds(offset, size) {
+                        return Err(Error::refused("bytes that were not fetched"));
+                    }
+                    let mut bytes = filled(0, size)?;
+                    if old.read_at(offset, &mut bytes)? < size {
+                        return Err(Error::broken("a chunk lies outside the shard"));
+                    }
+                    touched.made(number, Some(&bytes), scratch)?
+                }
+                _ => touched.made(number, None, scratch)?,
+            };
+            entries[number] = data.map(|data| {
+                let start = kept + tail.len() as u64;
+                tail.extend_from_slice(data);
+                (start, data.len())
+            });
+        }
+        let used: u64 = entries.iter().flatten().map(|&(_, size)| size as u64).sum();
+        let unused = (kept + tail.len() as u64).saturating_sub(used);
+        if unused > used / LEAST_KEPT as u64 {
+            return Ok(None);
+        }
+        tail.extend_from_slice(self.encode_index(&entries, scratch)?);
+        Ok(Some((kept, tail)))
     }
 
     /// Whether chunks, sorted by their places, lie where no other chunk does, nor the index.
@@ -558,6 +602,17 @@ impl Shard {
             let written = std::mem::replace(&mut entries, filled(None, self.count)?);
             self.sequence.iter().zip(written).for_each(|(&number, entry)| entries[number] = entry);
         }
+        let index = self.encode_index(&entries, scratch)?;
+        if self.index_at_end {
+            out.extend_from_slice(index);
+        } else {
+            out[..self.index_size].copy_from_slice(index);
+        }
+        Ok(true)
+    }
+
+    /// The stored form of an index.
+    fn encode_index<'a>(&self, entries: &[Entry], scratch: &'a mut Scratch) -> Result<&'a [u8]> {
         let table: Vec<u8> = entries
             .iter()
             .flat_map(|entry| entry.map_or([MISSING; 2], |(offset, size)| [offset, size as u64]))
@@ -567,12 +622,7 @@ impl Shard {
         if index.len() != self.index_size {
             return Err(Error::broken("an index of another size"));
         }
-        if self.index_at_end {
-            out.extend_from_slice(index);
-        } else {
-            out[..self.index_size].copy_from_slice(index);
-        }
-        Ok(true)
+        Ok(index)
     }
 
     /// Append the chunks at these places of the sequence to a shard, and where they are to `entries`.
@@ -591,6 +641,63 @@ impl Shard {
             entries.push(is_stored.then_some((start as u64, out.len() - start)));
         }
         Ok(())
+    }
+}
+
+/// The pieces of changes, by the chunks of a shard.
+struct Touched<'a> {
+    shard: &'a Shard,
+    changes: &'a [Change<'a>],
+    plans: Vec<Plan>,
+    /// Of each chunk the pieces that change it: the number of the change, and the number in its plan.
+    places: Vec<SmallVec<[(usize, usize); 1]>>,
+    /// Whether the first change alone replaces all chunks.
+    is_covered: bool,
+}
+
+impl<'a> Touched<'a> {
+    fn by(shard: &'a Shard, changes: &'a [Change<'a>]) -> Result<Self> {
+        let plans = changes
+            .iter()
+            .map(|change| Plan::within(change.selection, &shard.inner.layout.shape))
+            .collect::<Result<Vec<_>>>()?;
+        let mut places: Vec<SmallVec<[(usize, usize); 1]>> = filled(SmallVec::new(), shard.count)?;
+        let mut is_covered = plans.first().is_some_and(|plan| plan.len() == shard.count);
+        for (number, plan) in plans.iter().enumerate() {
+            for at in 0..plan.len() {
+                let piece = plan.piece(at);
+                places[shard.number_of(&piece)?].push((number, at));
+                is_covered &= number > 0 || piece.whole;
+            }
+        }
+        Ok(Self { shard, changes, plans, places, is_covered })
+    }
+
+    /// Whether a chunk changes.
+    fn is_touched(&self, number: usize) -> bool {
+        !self.places[number].is_empty()
+    }
+
+    /// Whether something of a chunk stays, or all of it.
+    fn needs_old(&self, number: usize) -> bool {
+        self.places[number].first().is_none_or(|&(change, at)| !self.plans[change].piece(at).whole)
+    }
+
+    /// Encode a chunk that changes; `old`: as it was, if that is needed. None if it is not to be stored.
+    fn made<'b>(&'b self, number: usize, old: Option<&[u8]>, scratch: &'b mut Scratch) -> Result<Option<&'b [u8]>> {
+        let shard: &Shard = self.shard;
+        let pieces: SmallVec<[(Piece, &Memory); 1]> = self.places[number]
+            .iter()
+            .map(|&(change, at)| (self.plans[change].piece(at), self.changes[change].values))
+            .collect();
+        if let [(piece, values)] = pieces.as_slice()
+            && piece.whole
+        {
+            return shard.inner.encode(&piece.selection, values, scratch);
+        }
+        let changes: SmallVec<[Change<'_>; 1]> =
+            pieces.iter().map(|(piece, values)| Change { selection: &piece.selection, values }).collect();
+        shard.inner.update(old, &changes, scratch)
     }
 }
 

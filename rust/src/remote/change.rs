@@ -16,7 +16,7 @@ use crate::remote::fetch::Place;
 /// Metadata stored with a value, by which its writer recognizes it.
 const MARK: &str = "omnizarrwrite";
 /// An `ETag` that no value has.
-const NEVER: &str = "\"00000000000000000000000000000000\"";
+pub(super) const NEVER: &str = "\"00000000000000000000000000000000\"";
 /// The pause after the first conflict is no longer than this; later ones may be twice as long as the one before,
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 /// but not longer than this.
@@ -48,7 +48,7 @@ pub fn unchanged(meta: Option<&ObjectMeta>) -> Option<PutMode> {
 }
 
 /// The condition that a value is of the version with this `ETag` and this name.
-fn same(e_tag: Option<String>, version: Option<String>) -> Option<PutMode> {
+pub(super) fn same(e_tag: Option<String>, version: Option<String>) -> Option<PutMode> {
     let e_tag = e_tag.filter(|tag| is_strong(tag));
     (e_tag.is_some() || version.is_some()).then_some(PutMode::Update(UpdateVersion { e_tag, version }))
 }
@@ -128,17 +128,14 @@ impl Place<'_> {
         mark: Option<&str>,
     ) -> Result<Result<PutResult, object_store::Error>> {
         self.check()?;
-        let mut attributes = Attributes::new();
-        if let Some(mark) = mark {
-            attributes.insert(Attribute::Metadata(MARK.into()), mark.to_owned().into());
-        }
+        let attributes = mark.map(marked).unwrap_or_default();
         let options = PutOptions { mode: condition.clone(), attributes, ..PutOptions::default() };
         let _permit = self.live.gate.pass().await;
         Ok(self.live.store.put_opts(&self.path, data.into(), options).await)
     }
 
     /// The mark of the value that is stored.
-    async fn mark(&self) -> Result<Option<String>> {
+    pub(super) async fn mark(&self) -> Result<Option<String>> {
         let options = GetOptions { head: true, ..GetOptions::default() };
         let _permit = self.live.gate.pass().await;
         match self.live.store.get_opts(&self.path, options).await {
@@ -185,7 +182,12 @@ pub fn too_slow() -> Error {
     Error::foreign(Box::new(Answered { kind: "PreconditionError", text: "another writer was faster".to_owned() }))
 }
 
-fn mark() -> Result<String> {
+/// What is stored with a value that has this mark.
+pub(super) fn marked(mark: &str) -> Attributes {
+    [(Attribute::Metadata(MARK.into()), mark.to_owned())].into_iter().collect()
+}
+
+pub(super) fn mark() -> Result<String> {
     use std::fmt::Write as _;
 
     let mut text = String::with_capacity(32);

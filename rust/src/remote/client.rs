@@ -8,7 +8,7 @@ use std::time::Duration;
 use hyper::header::HeaderMap;
 use object_store::aws::AmazonS3Builder;
 use object_store::azure::MicrosoftAzureBuilder;
-use object_store::client::HttpError;
+use object_store::client::{HttpConnector as _, HttpError};
 use object_store::gcp::GoogleCloudStorageBuilder;
 use object_store::http::HttpBuilder;
 use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
@@ -16,6 +16,7 @@ use tokio::sync::OnceCell;
 
 use crate::error::{Error, Result};
 use crate::remote::answers::{Chunk, Headed, Indexed, Sharded};
+use crate::remote::copies::Copier;
 use crate::remote::failures::{Answered, Declined};
 use crate::remote::flights::{Flights, Shuttles};
 use crate::remote::process::OfProcess;
@@ -105,6 +106,8 @@ pub struct Live {
     pub shards: Shuttles<Sharded>,
     /// Set once the server was seen to obey conditions.
     pub conditions: OnceCell<()>,
+    /// What asks the server to copy parts of values; None if it cannot.
+    pub copier: Option<Copier>,
     /// A request is not sent again before this time has passed.
     pub soonest_repetition: Duration,
     missing_places: Vec<String>,
@@ -133,8 +136,10 @@ fn refused(error: impl std::fmt::Display) -> Error {
 impl Setup {
     fn build(&self) -> Result<Live> {
         let gate = Arc::new(Gate::new(self.concurrency));
+        let (store, copier) = self.store(Transport::new(self.headers.clone(), Arc::clone(&gate)))?;
         Ok(Live {
-            store: self.store(Transport::new(self.headers.clone(), Arc::clone(&gate)))?,
+            store,
+            copier,
             gate,
             ignores_ranges: AtomicBool::new(false),
             lacks_versions: AtomicBool::new(false),
@@ -151,16 +156,20 @@ impl Setup {
         })
     }
 
-    fn store(&self, transport: Transport) -> Result<Arc<dyn ObjectStore>> {
+    fn store(&self, transport: Transport) -> Result<(Arc<dyn ObjectStore>, Option<Copier>)> {
         let (options, retries) = (self.client_options()?, self.retries());
-        Ok(match self.cloud {
+        let store: Arc<dyn ObjectStore> = match self.cloud {
             Cloud::S3 => {
                 let mut builder = AmazonS3Builder::from_env();
                 for (name, value) in &self.config {
                     builder = builder.with_config(name.parse().map_err(refused)?, value);
                 }
-                let builder = builder.with_client_options(options).with_retry(retries).with_http_connector(transport);
-                Arc::new(builder.build().map_err(refused)?)
+                let http = transport.connect(&options).map_err(refused)?;
+                let builder = builder.with_client_options(options).with_retry(retries.clone());
+                let builder = builder.with_http_connector(transport);
+                let store = builder.clone().build().map_err(refused)?;
+                let copier = Copier::new(&builder, &store, http, retries);
+                return Ok((Arc::new(store), copier));
             }
             Cloud::Google => {
                 let mut builder = GoogleCloudStorageBuilder::from_env();
@@ -182,7 +191,8 @@ impl Setup {
                 let builder = HttpBuilder::new().with_url(&self.url).with_client_options(options);
                 Arc::new(builder.with_retry(retries).with_http_connector(transport).build().map_err(refused)?)
             }
-        })
+        };
+        Ok((store, None))
     }
 
     fn client_options(&self) -> Result<ClientOptions> {

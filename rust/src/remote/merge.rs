@@ -18,11 +18,13 @@ use futures_util::future::{Either, join_all, select};
 use object_store::PutMode;
 use tokio::sync::oneshot;
 
+use crate::chain::shard::Shard;
 use crate::chain::{Chain, Change, Scratch};
 use crate::error::{Error, Result};
 use crate::plan::{Coords, Piece};
 use crate::remote::change::{Conditions, Pauses, Put, too_slow, unchanged};
 use crate::remote::client::Live;
+use crate::remote::copies::{Copier, LEAST_COPIED};
 use crate::remote::failures::Reason;
 use crate::remote::fetch::Place;
 use crate::remote::job::Job;
@@ -139,6 +141,11 @@ impl Group {
 
     /// Make the changes in the chunk `old`, and return what is to be stored; None if there is nothing to be stored.
     fn made(&self, chain: &Chain, old: Option<&[u8]>, scratch: &mut Scratch) -> Result<Option<Bytes>> {
+        self.with_changes(|changes| Self::made_of(changes, chain, old, scratch)).unwrap_or(Ok(None))
+    }
+
+    /// Do something with the changes that are still wanted; None if there is none.
+    fn with_changes<T>(&self, work: impl FnOnce(&[Change<'_>]) -> T) -> Option<T> {
         let held: Vec<_> = self.changes.iter().map(|waiting| locked(&waiting.wanted)).collect();
         let changes: Vec<Change<'_>> = held
             .iter()
@@ -146,16 +153,22 @@ impl Group {
             .filter(|wanted| !wanted.job.has_ended())
             .map(|Wanted { job, piece }| Change { selection: &piece.selection, values: &job.order.memory })
             .collect();
-        if changes.is_empty() {
-            return Ok(None);
-        }
-        if let Some(data) = chain.update(old, &changes, scratch)? {
+        (!changes.is_empty()).then(|| work(&changes))
+    }
+
+    fn made_of(
+        changes: &[Change<'_>],
+        chain: &Chain,
+        old: Option<&[u8]>,
+        scratch: &mut Scratch,
+    ) -> Result<Option<Bytes>> {
+        if let Some(data) = chain.update(old, changes, scratch)? {
             return Ok(Some(Bytes::copy_from_slice(data)));
         }
         if old.is_none() {
             // By themselves, changes with other elements would have stored a chunk, which later ones do not delete.
             let mut are_empty = true;
-            for change in &changes {
+            for change in changes {
                 are_empty = are_empty && change.values.holds_only(&chain.layout, &chain.fill, change.selection)?;
             }
             if are_empty {
@@ -287,6 +300,14 @@ impl Writer {
             Ok(chain) => chain,
             Err(error) => return Some(Err(error)),
         };
+        let mut known = known;
+        if let Some(shard) = chain.as_shard().filter(|_| known.is_none() && may_grow(&place, chain)) {
+            match self.grown(group, &place, chain, shard, is_single).await? {
+                Grown::Done(done) => return Some(done),
+                Grown::Missing => known = Some((None, PutMode::Create)),
+                Grown::No => {}
+            }
+        }
         // Number of changes that came before the value was requested.
         let sure = if known.is_none() { group.changes.len() } else { 0 };
         let found = match known {
@@ -313,6 +334,67 @@ impl Writer {
             Put::Stored(condition) => Done::Stored(condition.map(|condition| (Some(data), condition))),
             Put::Conflict => Done::Conflict,
         }))
+    }
+}
+
+/// What became of a change that leaves most of a shard where it is.
+enum Grown {
+    /// It was made, or another writer was faster.
+    Done(Result<Done>),
+    /// There is no shard.
+    Missing,
+    /// The shard must be made again.
+    No,
+}
+
+/// Whether the server may be able to copy parts of a chunk that are large enough for that.
+fn may_grow(place: &Place<'_>, chain: &Chain) -> bool {
+    chain.layout.nbytes as u64 > LEAST_COPIED && place.live.copier.as_ref().is_some_and(Copier::may_copy)
+}
+
+impl Writer {
+    /// Make the changes of a group in a shard whose other chunks stay where they are. Whatever is wrong is left to those who
+    /// make the shard again. None if no task waits for it any more.
+    async fn grown(
+        &self,
+        group: &mut Group,
+        place: &Place<'_>,
+        chain: &Chain,
+        shard: &Shard,
+        is_single: bool,
+    ) -> Option<Grown> {
+        let Ok(index) = group.unless_alone(place.edge(shard.index_size(), shard.index_at_end())).await? else {
+            return Some(Grown::No);
+        };
+        let Some((data, meta)) = index else { return Some(Grown::Missing) };
+        if meta.size < LEAST_COPIED || meta.size > place.most {
+            return Some(Grown::No);
+        }
+        let tools = Arc::clone(&group.job.tools);
+        let Ok(entries) = tools.with_scratch(|scratch| shard.entries(&data, meta.size, scratch)) else {
+            return Some(Grown::No);
+        };
+        if !is_single {
+            self.join(group);
+        }
+        let needed = group.with_changes(|changes| shard.needed(&entries, changes));
+        let Some(Ok(Some(needed))) = needed else { return Some(Grown::No) };
+        let Ok(Some(old)) = group.unless_alone(place.parts(needed, Some(meta.clone()))).await? else {
+            return Some(Grown::No);
+        };
+        let made = tools.encoded(chain, |scratch| {
+            let made = group.with_changes(|changes| shard.grown(&entries, &old, changes, LEAST_COPIED, scratch));
+            made.unwrap_or(Ok(None))
+        });
+        let made = made.await.ok().flatten().filter(|(kept, tail)| kept + tail.len() as u64 <= place.most);
+        let Some((kept, tail)) = made else { return Some(Grown::No) };
+        let are_doubtful = group.conditions.are_doubtful;
+        Some(match group.unless_alone(place.grow(&meta, kept, tail.into(), are_doubtful)).await? {
+            Ok(Some(Put::Stored(_))) => Grown::Done(Ok(Done::Stored(None))),
+            Ok(Some(Put::Conflict)) => Grown::Done(Ok(Done::Conflict)),
+            Ok(None) => Grown::No,
+            Err(error) => Grown::Done(Err(error)),
+        })
     }
 }
 

@@ -16,6 +16,7 @@
 //! | [`fetch`] | requests for values and parts of them; values stored and deleted |
 //! | `upload` | large values, stored in parts |
 //! | [`change`] | requests on conditions, so that no change of another writer is lost |
+//! | [`copies`] | values whose beginning the server copies from the old value |
 //! | [`job`] | orders, and what tasks need to carry them out |
 //! | [`located`] | chunks in files of other formats, near ones together |
 //! | `read` | a chunk, read |
@@ -40,6 +41,7 @@ pub mod client;
 pub mod fetch;
 
 pub mod change;
+pub mod copies;
 mod upload;
 
 pub mod indexes;
