@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import compileall
 import json
 import subprocess
 from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
 from typing import Final
+
+import omnizarr
 
 _AROUND: Final = """
 import json, resource, sys, time
@@ -26,6 +31,7 @@ if __name__ == "__main__":
 
 def measure(python: str, body: str, arguments: Sequence[str]) -> dict[str, float] | str:
     """Return what lines took, with what ran below them, and what they returned as "found"; or why they failed."""
+    _compile()
     code = _AROUND.format(body="".join(f"    {line}\n" for line in body.strip().splitlines()))
     command = [python, "-c", code, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=1800, check=False)  # noqa: S603
@@ -33,6 +39,12 @@ def measure(python: str, body: str, arguments: Sequence[str]) -> dict[str, float
         return done.stderr.strip().rpartition("\n")[2][:200]
     measured: dict[str, float] = json.loads(done.stdout.strip().rpartition("\n")[2])
     return measured
+
+
+@cache
+def _compile() -> None:
+    """Write the bytecode of omnizarr, as an installation does: otherwise each process may compile what it imports."""
+    compileall.compile_dir(Path(omnizarr.__file__).parent, quiet=2)
 
 
 def cell(measured: dict[str, float] | str) -> str:
