@@ -138,7 +138,8 @@ class _NativeTree:
     def __init__(self, dataset: Dataset, tree: Any, rank: int) -> None:
         self._source, self._tree = dataset.header.source, tree
         self._length = btrees.chunk_node_size(self._source, rank)
-        self._at_once = max(1, btrees.LEVEL_BYTES // self._length)
+        # So few bytes of a file of this machine that their memory is used again.
+        self._at_once = max(1, (btrees.LEVEL_BYTES if self._source.is_far else 1 << 17) // self._length)
 
     def find(self, numbers: memoryview, budget: _Budget) -> Found:
         """Return where chunks lie, by number."""
