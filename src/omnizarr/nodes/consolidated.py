@@ -473,6 +473,15 @@ def walk(
             yield place, found
 
 
+def walk_from(where: StorePath, concurrency: int = 1) -> Iterator[tuple[StorePath, Metadata | None]]:
+    """Yield place and metadata of the node at a place and all below it; None for a broken one below."""
+    found = detection.detect(where)
+    if found is not None:
+        yield where, found.metadata
+    if found is not None and isinstance(found.metadata, GroupMetadata):
+        yield from walk(found.where, concurrency=concurrency)
+
+
 def _group_at(where: StorePath, zarr_format: int | str | None) -> _Group:
     for dialect in dialects_at(where, zarr_format):
         values = detection.fetch_documents(where, dialect, "group")

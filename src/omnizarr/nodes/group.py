@@ -38,6 +38,7 @@ from omnizarr.nodes.late import (
     info,
     info_card,
     info_html,
+    nczarr_members,
     new_hierarchy,
     replacing,
     showing,
@@ -751,6 +752,7 @@ class Group(Node):
         where = self._below(name)
         metadata = creating.new_group_metadata(where, dialect_named(self._metadata.dialect), attributes)
         where = hierarchy.create(where, metadata, overwrite=overwrite).where
+        self._enter(name, metadata)
         return Group(where, metadata, self._config, self._snapshot)
 
     def require_group(self, name: str, overwrite: bool = False) -> Group:  # noqa: FBT001, FBT002 - zarr's signature
@@ -771,6 +773,7 @@ class Group(Node):
         where = self._where / name
         metadata = creating.new_group_metadata(where, dialect_named(self._metadata.dialect), None)
         found = hierarchy.require(where, metadata)
+        self._enter(name, found.metadata)
         return Group(found.where, found.metadata, self._config, self._snapshot)
 
     def require_groups(self, *names: str) -> tuple[Group, ...]:
@@ -799,7 +802,10 @@ class Group(Node):
         <Array /ocean/temp (365, 180) float32 memory>
         """
         options.setdefault("config", self._config)
-        return creating.new_array(self._below(name), zarr_format=self.zarr_format, snapshot=self._snapshot, **options)
+        where = self._below(name)
+        array = creating.new_array(where, zarr_format=self.zarr_format, snapshot=self._snapshot, **options)
+        self._enter(name, array._metadata)  # noqa: SLF001 - a node as well
+        return array
 
     def _below(self, path: str) -> StorePath:
         """Return a place below this group.
@@ -911,7 +917,7 @@ class Group(Node):
         array([1, 2, 3])
         """
         options.setdefault("config", self._config)
-        return creating.require_array(
+        array = creating.require_array(
             self._where / name,
             shape=shape,
             dtype=dtype,
@@ -920,6 +926,8 @@ class Group(Node):
             snapshot=self._snapshot,
             **options,
         )
+        self._enter(name, array._metadata)  # noqa: SLF001 - a node as well
+        return array
 
     require_dataset = require_array
 
@@ -942,7 +950,30 @@ class Group(Node):
         where = self._below(path)
         if path not in self:
             raise detection.not_found(where, NodeNotFoundError)
+        self._enter(path, None)
         hierarchy.delete(where)
+
+    def _enter(self, path: str, new: Metadata | nczarr_members.Listed | None) -> None:
+        """Let NCZarr's lists name a node below that is new, or no longer there. Other groups have no lists."""
+        if not self._is_nczarr:
+            return
+        where = self._where / path
+        for above in where.ancestors():
+            if new is not None and len(above.path) > len(self._where.path):
+                nczarr_members.enter(above, "group")
+        if isinstance(new, nczarr_members.Listed):
+            nczarr_members.enter(where, new.kind, new.marks)
+        elif new is None:
+            nczarr_members.enter(where, None)
+        else:
+            nczarr_members.enter_new(where, new)
+        self.refresh()
+
+    @property
+    def _is_nczarr(self) -> bool:
+        """Whether the group lists its members, as those of NCZarr do."""
+        members = (*self._metadata.attributes, *self._metadata.unknown)
+        return any(name.lower() == "_nczarr_group" for name in members)
 
     def create_hierarchy(
         self, nodes: Mapping[str, ArrayMetadata | GroupMetadata], *, overwrite: bool = False
@@ -1104,7 +1135,19 @@ class Group(Node):
         >>> list(root)
         ['sea']
         """
-        hierarchy.move(self._where / source, self._where / dest)
+        old, new = self._where / source, self._where / dest
+        if not self._is_nczarr:
+            hierarchy.move(old, new)
+            return
+        entry = nczarr_members.listed(old)
+        self._enter(source, None)
+        try:
+            hierarchy.move(old, new)
+        except BaseException:
+            self._enter(source, entry)
+            raise
+        self._enter(dest, entry)
+        nczarr_members.rebase(old, new)
 
     rename = move
 
@@ -1122,7 +1165,11 @@ class Group(Node):
         >>> list(root)
         ['ocean', 'sea']
         """
-        replacing.copy(self._where / source, self._where / dest, overwrite=overwrite)
+        old, new = self._where / source, self._where / dest
+        replacing.copy(old, new, overwrite=overwrite)
+        if self._is_nczarr:
+            self._enter(dest, nczarr_members.listed(old))
+            nczarr_members.rebase(old, new)
 
     # -- metadata ------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         info,
         info_card,
         info_html,
+        nczarr_members,
         new_hierarchy,
         replacing,
         resizing,
@@ -27,6 +28,7 @@ else:
     info = Lazy("omnizarr.nodes.info")
     info_card = Lazy("omnizarr.nodes.info_card")
     info_html = Lazy("omnizarr.nodes.info_html")
+    nczarr_members = Lazy("omnizarr.nodes.nczarr_members")
     new_hierarchy = Lazy("omnizarr.nodes.new_hierarchy")
     replacing = Lazy("omnizarr.nodes.replacing")
     resizing = Lazy("omnizarr.nodes.resizing")
@@ -41,6 +43,7 @@ __all__ = [
     "info",
     "info_card",
     "info_html",
+    "nczarr_members",
     "new_hierarchy",
     "replacing",
     "resizing",

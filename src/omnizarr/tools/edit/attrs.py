@@ -14,10 +14,9 @@ from omnizarr.errors import MetadataError, NotRepresentableError, StaleError
 from omnizarr.formats.conventions.nczarr import notes_of
 from omnizarr.formats.spelling import same
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, thawed
-from omnizarr.nodes import detection, hierarchy
+from omnizarr.nodes import detection, hierarchy, nczarr_members
 from omnizarr.nodes.attributes import to_json
 from omnizarr.nodes.location import StorePath
-from omnizarr.tools.edit import mentions
 from omnizarr.tools.extension import extension
 
 Attributes = dict[str, JSON]
@@ -54,7 +53,7 @@ def update(where: StorePath, values: Mapping[str, Any], nc_type: str | None = No
         If a value does not fit the type.
     """
     found = detection.open_node(where)
-    is_nczarr = bool(notes_of(found.metadata)) or mentions.listed(found.where).is_nczarr
+    is_nczarr = bool(notes_of(found.metadata)) or nczarr_members.listed(found.where).is_nczarr
     if nc_type is not None and not is_nczarr:
         raise NotRepresentableError(
             "only NCZarr notes types of attributes",

@@ -20,7 +20,7 @@ from omnizarr.errors import (
     StoreError,
 )
 from omnizarr.model import ArrayMetadata, Metadata
-from omnizarr.nodes import bindings, detection, erasing, hierarchy, holdings
+from omnizarr.nodes import bindings, detection, erasing, hierarchy, holdings, nczarr_members
 from omnizarr.nodes.copying import Copier, Layout, Pair, equals
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath, dialect_of, dialects_at
@@ -33,7 +33,7 @@ from omnizarr.support.progress import Progress, Tick, Tracker
 from omnizarr.tools import strangers
 from omnizarr.tools.convert import files, journal, transfer
 from omnizarr.tools.convert.sources import Source
-from omnizarr.tools.edit import mentions, places, rm, unfinished
+from omnizarr.tools.edit import places, rm, unfinished
 from omnizarr.tools.edit.report import Edited
 from omnizarr.tools.streaming import executors, nodes
 from omnizarr.tools.streaming.executors import Executor, Job, Tally
@@ -198,9 +198,9 @@ class Copy:
         with Tracker(progress, f"copy {self.source.path or self.source.store}", nbytes) as shown:
             copied = self._begin(shown.tick)
             renew(self.target)
-        marks = mentions.listed(self.source).marks
-        mentions.enter(self.target, kind, marks)
-        remarks = (*mentions.rebase(self.source, self.target), *self._remarks(), *self.left)
+        marks = nczarr_members.listed(self.source).marks
+        nczarr_members.enter(self.target, kind, marks)
+        remarks = (*nczarr_members.rebase(self.source, self.target), *self._remarks(), *self.left)
         return replace(outcome, keys=copied.values, bytes_stored=copied.nbytes, verified=self.verify, remarks=remarks)
 
     def _files(self) -> tuple[str, ...]:
@@ -222,7 +222,7 @@ class Copy:
 
     def _remarks(self) -> tuple[str, ...]:
         moved = {False: (), True: (_MOVED,), None: (_MOVED, _MOVES_ON)}[self.moved]
-        before, after = mentions.listed(self.source), mentions.listed(self.target)
+        before, after = nczarr_members.listed(self.source), nczarr_members.listed(self.target)
         if after.is_nczarr and not before.is_nczarr:
             return (*moved, _NO_NOTES)
         return moved

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from omnizarr.api.creating import create_array, create_group
-from omnizarr.nodes import creating
+from omnizarr.nodes import creating, nczarr_members
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
-from omnizarr.tools.edit import mentions, places
+from omnizarr.tools.edit import places
 
 
 def make(
@@ -28,7 +28,7 @@ def make(
             node = create_array(where, **_like(like, options))
         else:
             node = create_array(where, **options)
-        mentions.enter(node.store_path, kind)
+        nczarr_members.enter_new(node.store_path, node._metadata)  # noqa: SLF001 - a part of nodes
         return node
 
 

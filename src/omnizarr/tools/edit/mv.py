@@ -20,7 +20,7 @@ from omnizarr.errors import (
     StoreError,
 )
 from omnizarr.model import Metadata
-from omnizarr.nodes import detection, hierarchy
+from omnizarr.nodes import detection, hierarchy, nczarr_members
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath, dialect_of
 from omnizarr.nodes.renewing import renew
@@ -89,14 +89,14 @@ def _move(old: StorePath, new: StorePath, *, dry_run: bool, progress: Progress) 
     )
     if dry_run:
         return outcome
-    marks = mentions.listed(found.where).marks
+    marks = nczarr_members.listed(found.where).marks
     hierarchy.create_ancestors(copy.target, dialect_of(copy.target, found.metadata), copy.above)
     _rename(found.where, copy.target)
     for where, kind, noted in ((found.where, None, None), (copy.target, found.metadata.node_type, marks)):
         renew(where, "gone" if kind is None else "new")
-        mentions.enter(where, kind, noted)
+        nczarr_members.enter(where, kind, noted)
         if kind is not None:
-            remarks = (*remarks, *mentions.rebase(found.where, where))
+            remarks = (*remarks, *nczarr_members.rebase(found.where, where))
     return replace(outcome, remarks=remarks)
 
 

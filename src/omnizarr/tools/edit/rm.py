@@ -13,7 +13,7 @@ from omnizarr.errors import ContainsGroupError, NodeNotFoundError, OmnizarrError
 from omnizarr.formats import DIALECTS, conventions
 from omnizarr.formats.conventions import Nodes
 from omnizarr.model import GroupMetadata, Metadata
-from omnizarr.nodes import detection, erasing, hierarchy, holdings
+from omnizarr.nodes import detection, erasing, hierarchy, holdings, nczarr_members
 from omnizarr.nodes.copying import document_test
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath, dialects_at
@@ -177,7 +177,7 @@ def delete(
         own = [key for dialect in dialects_at(where) for key in dialect.keyspace.documents(where.path).values()]
         below = sorted((key for key, _ in sizes if is_document(key)), key=lambda key: key.count("/"))
         verbs.delete_many(where.store, dict.fromkeys((*own, *below)))
-    mentions.enter(where, None)
+    nczarr_members.enter(where, None)
     _delete_rest(where, sizes, progress, gone=frozenset(below), is_noted=is_noted)
     return outcome
 
@@ -213,10 +213,10 @@ def finish(where: StorePath, *, dry_run: bool = False, progress: Progress = None
         sizes = [(key, size) for key, size in sizes if key not in others]
     outcome = Edited("delete", str(where), None, None, len(sizes), sum(size for _, size in sizes), dry_run=dry_run)
     if not is_whole and not dry_run:
-        mentions.enter(where, None)
+        nczarr_members.enter(where, None)
         hierarchy.clear(where)
     elif not dry_run:
-        mentions.enter(where, None)
+        nczarr_members.enter(where, None)
         renew(where, "gone")
         _delete_rest(where, sizes, progress)
     return outcome

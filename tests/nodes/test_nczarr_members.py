@@ -1,0 +1,121 @@
+"""NCZarr's lists of members after changes by the interface of Zarr. The judge is netCDF-C."""
+
+import random
+
+import numpy as np
+import pytest
+
+import omnizarr
+from omnizarr.netcdf import Dataset
+from omnizarr.tools.edit import create
+
+netcdf4 = pytest.importorskip("netCDF4", reason="reads NCZarr with netCDF-C")
+
+
+def made(path, layout="D"):
+    with Dataset(path, "w", layout=layout) as dataset:
+        dataset.createDimension("x", 3)
+        for name in "ab":
+            dataset.createVariable(name, "i2", ("x",))[:] = ord(name)
+        inner = dataset.createGroup("g")
+        inner.createDimension("y", 2)
+        inner.createVariable("c", "i4", ("y",))[:] = 7
+    return omnizarr.open_group(path, mode="r+")
+
+
+def seen_by_netcdf(path):
+    """The variables that netCDF-C finds, with their values."""
+    found = {}
+
+    def look(group, prefix):
+        for name, each in group.variables.items():
+            found[prefix + name] = each[...].tolist()
+        for name, each in group.groups.items():
+            look(each, f"{prefix}{name}/")
+
+    with netcdf4.Dataset(f"file://{path}#mode=nczarr,file") as dataset:
+        look(dataset, "")
+    return found
+
+
+def listed(path):
+    with Dataset(path) as dataset:
+        return {
+            f"{group.path.lstrip('/')}/{name}".lstrip("/"): each[...].tolist()
+            for group in (dataset, *dataset.groups.values())
+            for name, each in group.variables.items()
+        }
+
+
+CHANGES = {
+    "delete": lambda group: group.__delitem__("a"),
+    "delete group": lambda group: group.__delitem__("g"),
+    "delete below": lambda group: group.__delitem__("g/c"),
+    "move": lambda group: group.move("a", "d"),
+    "move group": lambda group: group.move("g", "h"),
+    "copy": lambda group: group.copy("a", "d"),
+    "copy group": lambda group: group.copy("g", "h"),
+    "create group": lambda group: group.create_group("h"),
+    "require group": lambda group: group.require_group("h"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_netcdf_c_sees_a_change_of_members(change, tmp_path):
+    path = tmp_path / "x.zarr"
+    group = made(path)
+    CHANGES[change](group)
+    assert seen_by_netcdf(path) == listed(path)
+    assert not omnizarr.check(path).findings
+
+
+@pytest.mark.parametrize(
+    "add",
+    [
+        lambda group: group.create_array("a", data=np.zeros((2, 2)), overwrite=True),
+        lambda group: group.create_array("n", shape=(3,), dtype="i2"),
+        lambda group: group.__setitem__("a", [1.5, 2.5]),
+        lambda group: group.require_array("n", (3,), "i2"),
+        lambda group: create.make(group.store_path / "n", {"shape": (3,), "dtype": "i2"}, kind="array"),
+    ],
+)
+def test_an_array_without_marks_is_not_listed_and_check_says_so(add, tmp_path):
+    """netCDF-C opens no dataset that lists one."""
+    path = tmp_path / "x.zarr"
+    add(made(path))
+    seen = seen_by_netcdf(path)
+    assert seen["b"] == [ord("b")] * 3
+    assert "n" not in seen
+    assert "NCZarr does not list it" in str(omnizarr.check(path))
+
+
+@pytest.mark.parametrize("layout", ["v3", "xarray"])
+@pytest.mark.parametrize("change", CHANGES)
+def test_other_layouts_name_what_is_there(layout, change, tmp_path):
+    path = tmp_path / "x.zarr"
+    group = made(path, layout)
+    before = listed(path)
+    CHANGES[change](group)
+    after = listed(path)
+    assert {tuple(each) for each in after.values()} <= {tuple(each) for each in before.values()}
+    assert not omnizarr.check(path).findings
+
+
+def test_members_stay_known_after_many_changes(tmp_path):
+    path = tmp_path / "x.zarr"
+    group = made(path)
+    chosen = random.Random(1)
+    for number in range(30):
+        there = sorted(name for name, _ in group.members(max_depth=None))
+        name, new = chosen.choice(there), f"n{number}"
+        kind = chosen.choice(["delete", "move", "copy", "group"])
+        if kind == "delete" and len(there) > 3:
+            del group[name]
+        elif kind == "move":
+            group.move(name, new)
+        elif kind == "copy":
+            group.copy(name, new)
+        else:
+            group.create_group(new)
+        arrays = {each for each, node in group.members(max_depth=None) if isinstance(node, omnizarr.Array)}
+        assert seen_by_netcdf(path).keys() == arrays
