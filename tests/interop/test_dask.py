@@ -332,6 +332,17 @@ class TestRechunk:
         both = da.concatenate([from_zarr(source), from_zarr(stored({}, VALUES + 1))]).rechunk((80, 3))
         np.testing.assert_array_equal(to_zarr(both, {})[...], np.concatenate([VALUES, VALUES + 1]))
 
+    def test_what_was_read_before_is_stored_as_it_was(self):
+        source = stored({})
+        read = from_zarr(source).persist()
+        source[...] = 0
+        np.testing.assert_array_equal(to_zarr(read.rechunk((40, 3)), {})[...], VALUES)
+
+    def test_arrays_of_one_name_are_told_apart(self):
+        made = [from_zarr(stored({}, values), name="x") for values in (VALUES, -VALUES)]
+        for each, values in zip(made, (VALUES, -VALUES), strict=True):
+            np.testing.assert_array_equal(to_zarr(each.rechunk((40, 3)), {})[...], values)
+
     def test_text_and_nothing_are_rechunked_by_dask(self):
         texts = np.array(["a", "bc", ""] * 4, dtype=np.dtypes.StringDType())
         made = to_zarr(from_zarr(omnizarr.create_array({}, data=texts, chunks=(5,))).rechunk(3), {})

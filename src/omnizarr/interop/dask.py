@@ -96,7 +96,7 @@ def from_zarr(
         inline_array=inline_array,
         meta=np.empty((0,) * array.ndim, array.dtype),
     )
-    rechunked.remember(result.name, array)
+    rechunked.remember(result, array)
     return result
 
 

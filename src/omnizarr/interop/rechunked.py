@@ -23,32 +23,37 @@ if TYPE_CHECKING:
 
     from omnizarr.model.grids import Grid
 
-_read: Final[WeakValueDictionary[str, Array]] = WeakValueDictionary()
-"""Arrays by the names of dask arrays that have their elements."""
-_RECHUNKS: Final = re.compile(r"rechunk-[a-z0-9]+-[0-9a-f]{32}.*")
+_layers: Final[WeakValueDictionary[int, Any]] = WeakValueDictionary()
+"""Layers of graphs that read a stored array and do nothing else, by their identity, as others can have their names."""
+_read: Final[WeakValueDictionary[int, Array]] = WeakValueDictionary()
+"""The arrays that they read."""
+_RECHUNKS: Final = re.compile(r"rechunk-(merge|split|p2p)-[0-9a-f]{32}.*")
 """Names of layers in which dask only moves elements to other chunks."""
 
 _Chunks = tuple[tuple[int, ...], ...]
 
 
-def remember(name: str, array: Array) -> None:
-    """Note that the dask array of that name has the elements of a stored array, and nothing else."""
-    _read[name] = array
+def remember(array: da.Array, stored: Array) -> None:
+    """Note that a new dask array has the elements of a stored array, and nothing else."""
+    graph: Any = array.__dask_graph__()
+    layer = graph.layers[array.name]
+    _layers[id(layer)], _read[id(layer)] = layer, stored
 
 
 def source_of(array: da.Array) -> Array | None:
     """Return the stored array that a dask array has in other chunks; None if it is not known to be one."""
-    found: list[Array] = []
+    found: dict[str, Array] = {}
+    others = []
     graph: Any = array.__dask_graph__()
-    for name in getattr(graph, "layers", ()):
-        known = _read.get(name)
-        if known is not None:
-            found.append(known)
-        elif not _RECHUNKS.fullmatch(name) and not name.startswith("original-"):
-            return None
-    if len(found) != 1 or not _RECHUNKS.fullmatch(array.name):
+    for name, layer in getattr(graph, "layers", {}).items():
+        stored = _read.get(id(layer)) if _layers.get(id(layer)) is layer else None
+        if stored is not None:
+            found[f"original-{name}"] = stored
+        elif not _RECHUNKS.fullmatch(name):
+            others.append(name)
+    if len(found) != 1 or not set(others) <= set(found) or not _RECHUNKS.fullmatch(array.name):
         return None
-    (stored,) = found
+    (stored,) = found.values()
     return stored if (stored.shape, stored.dtype) == (array.shape, array.dtype) else None
 
 
