@@ -124,7 +124,7 @@ def test_what_was_written_before_an_error_or_a_cancellation_is_stored(store):
 def test_the_shape_does_not_wait_for_a_thread_that_stores(tmp_path, monkeypatch):
     array = aio.AsyncArray(made(tmp_path / "a.zarr"))
     begun, go_on = threading.Event(), threading.Event()
-    append = type(array.array).append
+    append = type(array.array)._append
 
     def slow(*args):
         begun.set()
@@ -134,7 +134,7 @@ def test_the_shape_does_not_wait_for_a_thread_that_stores(tmp_path, monkeypatch)
     async def write():
         async with array.writer() as writer:
             await writer.append(np.zeros((3, 3), "i4"))
-            monkeypatch.setattr(type(array.array), "append", slow)
+            monkeypatch.setattr(type(array.array), "_append", slow)
             storing = asyncio.ensure_future(writer.flush())
             assert await asyncio.to_thread(begun.wait, 30)
             shape = writer.shape  # in the loop: a wait here would last until `go_on`
@@ -170,7 +170,7 @@ def test_a_cancelled_task_ends_as_cancelled_although_its_rows_cannot_be_stored(t
     async def write():
         async with array.writer() as writer:
             await writer.append([[1, 2, 3]])
-            monkeypatch.setattr(type(array.array), "append", fail)
+            monkeypatch.setattr(type(array.array), "_append", fail)
             await asyncio.sleep(60)
 
     async def cancelled():

@@ -506,6 +506,34 @@ def test_a_part_whose_answer_is_lost_is_known_by_its_mark(server, whose):
     np.testing.assert_array_equal(other[...], expected)
 
 
+@pytest.mark.parametrize("fetch", PAIR)
+def test_a_refused_part_whose_answer_is_lost_is_written_again(server, fetch):
+    """A server may break the connection off before it has read a large value that it refuses."""
+    create("s3://bucket/a", mine(server))[...] = VALUES
+    array = by(fetch, "s3://bucket/a", {**mine(server), "max_retries": 1})
+    array[7, 7] = 0
+    other = by("python" if fetch == "native" else "native", "s3://bucket/a", mine(server))
+    began, slammed = [], []
+
+    def refuse(handler):
+        if not handler.path.endswith("/c/0/0"):
+            return False
+        if not began:
+            began.append(handler)
+            other[0, 0] = -1
+        if handler.is_condition_met():
+            return False
+        slammed.append(handler)
+        return slam(handler)
+
+    server.put_answer = refuse
+    array[1, 1] = -5
+    assert slammed
+    expected = VALUES.copy()
+    expected[0, 0], expected[1, 1], expected[7, 7] = -1, -5, 0
+    np.testing.assert_array_equal(other[...], expected)
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_one_chunk_that_fails_is_named_and_nothing_is_under_way_afterwards(server, way):
     create("s3://bucket/a", mine(server), shape=(16, 16))

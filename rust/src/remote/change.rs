@@ -104,8 +104,13 @@ impl Place<'_> {
                 }
                 failure = Some(meant);
             }
-            if self.mark().await?.as_deref() == Some(mark) {
+            let found = self.seen().await?;
+            if found.as_ref().is_some_and(|found| found.mark.as_deref() == Some(mark)) {
                 return Ok(Put::Stored(None));
+            }
+            // A server may break the connection off before it has read a large value that it refuses.
+            if excludes(condition, found.as_ref()) {
+                return Ok(Put::Conflict);
             }
             match failure {
                 None => return Ok(Put::Conflict),
@@ -136,12 +141,17 @@ impl Place<'_> {
 
     /// The mark of the value that is stored.
     pub(super) async fn mark(&self) -> Result<Option<String>> {
+        Ok(self.seen().await?.and_then(|found| found.mark))
+    }
+
+    /// What tells the value that is stored from others; None if there is none.
+    async fn seen(&self) -> Result<Option<Seen>> {
         let options = GetOptions { head: true, ..GetOptions::default() };
         let _permit = self.live.gate.pass().await;
         match self.live.store.get_opts(&self.path, options).await {
             Ok(found) => {
                 let mark = found.attributes.get(&Attribute::Metadata(MARK.into()));
-                Ok(mark.map(|mark| mark.as_ref().to_owned()))
+                Ok(Some(Seen { mark: mark.map(|mark| mark.as_ref().to_owned()), e_tag: found.meta.e_tag }))
             }
             Err(error) => self.live.meaning(&error).map_or(Ok(None), Err),
         }
@@ -163,6 +173,26 @@ impl Place<'_> {
             Ok(()) | Err(None) => Ok(()),
             Err(Some(error)) => Err(error),
         }
+    }
+}
+
+/// What tells a stored value from others.
+#[derive(Debug)]
+struct Seen {
+    mark: Option<String>,
+    e_tag: Option<String>,
+}
+
+/// Whether a condition cannot hold, because of what is stored.
+fn excludes(condition: &PutMode, found: Option<&Seen>) -> bool {
+    match (condition, found) {
+        (PutMode::Create, found) => found.is_some(),
+        (PutMode::Update(_), None) => true,
+        (PutMode::Update(wanted), Some(found)) => match (&wanted.e_tag, &found.e_tag) {
+            (Some(wanted), Some(found)) => is_strong(found) && wanted != found,
+            _ => false,
+        },
+        (PutMode::Overwrite, _) => false,
     }
 }
 
@@ -249,6 +279,18 @@ mod tests {
         assert_eq!(unchanged(Some(&meta(Some("\"1\""), None))), Some(PutMode::Update(version)));
         let version = UpdateVersion { e_tag: None, version: Some("7".into()) };
         assert_eq!(unchanged(Some(&meta(Some("W/\"1\""), Some("7")))), Some(PutMode::Update(version)));
+    }
+
+    #[test]
+    fn what_is_stored_excludes_a_condition_on_another_version() {
+        let seen = |e_tag: &str| Some(Seen { mark: None, e_tag: Some(e_tag.to_owned()) });
+        let condition = unchanged(Some(&meta(Some("\"1\""), None))).unwrap();
+        assert!(excludes(&condition, seen("\"2\"").as_ref()));
+        assert!(excludes(&condition, None));
+        assert!(!excludes(&condition, seen("\"1\"").as_ref()));
+        assert!(!excludes(&condition, seen("W/\"2\"").as_ref()));
+        assert!(excludes(&PutMode::Create, seen("\"1\"").as_ref()));
+        assert!(!excludes(&PutMode::Create, None));
     }
 
     #[test]

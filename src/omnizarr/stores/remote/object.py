@@ -65,6 +65,7 @@ from omnizarr.stores.remote.object_answers import (
     Version,
     are_same,
     body_of,
+    excludes,
     grouped,
     max_value_bytes_of_machine,
 )
@@ -746,6 +747,9 @@ class ObjectStore(Store):
                 found = self._ask(key, obstore.get, options={"head": True})
                 if found is not None and found.attributes.get(_MARK) == mark:
                     return cast("Mapping[str, Any]", found.meta)
+                # A server may break the connection off before it has read a large value that it refuses.
+                if not is_conflict and excludes(condition, None if found is None else found.meta):
+                    raise ConflictError("the value has changed since it was read", store=repr(self), key=key) from error
                 if is_conflict or is_last:
                     raise
         return None

@@ -105,6 +105,20 @@ def are_same(one: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> 
     return all(one.get(fact) == other.get(fact) for fact in facts)
 
 
+def excludes(condition: Any, found: Mapping[str, Any] | None) -> bool:
+    """Return whether the condition of a write cannot hold, because of the version that is stored; None: of no value.
+
+    >>> excludes("create", {"e_tag": "1"}), excludes({"e_tag": "1"}, None), excludes({"e_tag": "1"}, {"e_tag": "1"})
+    (True, True, False)
+    """
+    if condition == "create":
+        return found is not None
+    if found is None:
+        return True
+    wanted, tag = condition.get("e_tag"), found.get("e_tag")
+    return wanted is not None and tag is not None and not tag.startswith("W/") and wanted != tag
+
+
 def grouped(spans: Sequence[Span]) -> list[Span | None]:
     """Return the requests for all spans: near ones are combined, and so are all that count from the end.
 
