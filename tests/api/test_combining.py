@@ -1,6 +1,7 @@
 """Many groups as one: order, overlaps, gaps, units, packing, and what makes it impossible. The reference is xarray."""
 
 import asyncio
+import base64
 import pickle
 from itertools import pairwise
 
@@ -328,6 +329,21 @@ def test_integers_without_a_missing_value_cannot_be_filled():
         omnizarr.combine([early, late], "z", absent="fill")
     late["count"].attrs["_FillValue"] = -1
     assert omnizarr.combine([early, late], "z", absent="fill")["count"][...].tolist() == [-1, 5]
+
+
+@pytest.mark.parametrize("kinds", [("i4", "f4"), ("f4", "i4"), ("f4", "f8")])
+def test_nan_that_one_source_marks_as_missing_is_no_integer_of_the_others(kinds):
+    sources = []
+    for number, kind in enumerate(kinds):
+        group = omnizarr.create_group({})
+        group.create_array("time", data=[number], dimension_names=["time"])
+        array = group.create_array("v", data=np.array([number], kind), dimension_names=["time"])
+        if kind == "f4":
+            array.attrs["_FillValue"] = "NaN"
+        sources.append(group)
+    both = omnizarr.combine(sources, "time")["v"]
+    assert both[:].tolist() == [0, 1]
+    assert np.isnan(np.frombuffer(base64.b64decode(both.attrs["_FillValue"]), "<f8"))  # as xarray writes it
 
 
 def test_variables_without_the_dimension_are_compared():

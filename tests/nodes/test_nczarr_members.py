@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import omnizarr
+from omnizarr import errors
 from omnizarr.netcdf import Dataset
 from omnizarr.tools.edit import create
 
@@ -99,6 +100,62 @@ def test_other_layouts_name_what_is_there(layout, change, tmp_path):
     after = listed(path)
     assert {tuple(each) for each in after.values()} <= {tuple(each) for each in before.values()}
     assert not omnizarr.check(path).findings
+
+
+@pytest.mark.parametrize("layout", ["A", "D", "v3"])
+def test_nodes_that_are_required_and_there_stay_as_they_are(layout, tmp_path):
+    path = tmp_path / "x.zarr"
+    group = made(path, layout)
+    group.require_array("a", (3,), "i2")
+    group.require_array("g/c", (2,), "i4")
+    group.require_group("g")
+    with Dataset(path) as dataset:
+        assert [dataset[name].dimensions for name in ("a", "b", "g/c")] == [("x",), ("x",), ("y",)]
+    assert not omnizarr.check(path).findings
+
+
+@pytest.mark.parametrize("layout", ["A", "D", "v3"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda group, at: group.__delitem__(f"{at}a"),
+        lambda group, at: group.move(f"{at}a", f"{at}d"),
+        lambda group, at: group.move(f"{at}g", f"{at}h"),
+        lambda group, at: group.copy(f"{at}a", f"{at}g/d"),
+        lambda group, at: group.__setitem__(f"{at}a", [1.5, 2.5]),
+        lambda group, at: group.zeros_like(name=f"{at}a", data=np.ones(2), overwrite=True),
+    ],
+)
+@pytest.mark.parametrize("at", ["", "x.zarr/"])
+def test_lists_beside_documents_and_in_groups_below_are_renewed(layout, change, at, tmp_path):
+    """As netCDF-C 4.8.0 has them, and where the group that you have is none of NCZarr."""
+    omnizarr.create_group(tmp_path, zarr_format=3 if layout == "v3" else 2)
+    made(tmp_path / "x.zarr", layout)
+    change(omnizarr.open_group(tmp_path if at else tmp_path / "x.zarr", mode="r+"), at)
+    with Dataset(tmp_path / "x.zarr") as dataset:
+        assert dataset["b"].dimensions == ("x",)
+        assert dataset["h" if "h" in dataset.groups else "g"]["c"].dimensions == ("y",)
+    if layout == "D":
+        assert "b" in seen_by_netcdf(tmp_path / "x.zarr")
+    assert not [each for each in omnizarr.check(tmp_path).findings if "not there" in each.message]
+
+
+@pytest.mark.parametrize("place", ["group", "path"])
+def test_no_length_changes_that_is_beside_the_documents(place, tmp_path):
+    """As netCDF-C 4.8.0 has the dimensions of an array."""
+    path = tmp_path / "x.zarr"
+    array = made(path, "A")["a"] if place == "group" else (made(path, "A"), omnizarr.open(path / "a", mode="r+"))[1]
+    for change in (lambda: array.append([1]), lambda: array.resize(5), lambda: array.writer().append([1])):
+        with pytest.raises(errors.NotRepresentableError, match="variable of NCZarr"):
+            change()
+
+
+def test_an_array_that_create_hierarchy_replaces_is_not_listed(tmp_path):
+    path = tmp_path / "x.zarr"
+    group = made(path)
+    plain = omnizarr.create_array({}, shape=(2,), dtype="f4", zarr_format=2).metadata
+    assert [name for name, _ in group.create_hierarchy({"a": plain, "n": plain}, overwrite=True)] == ["a", "n"]
+    assert seen_by_netcdf(path).keys() == {"b", "g/c"}
 
 
 def test_members_stay_known_after_many_changes(tmp_path):

@@ -436,7 +436,7 @@ class _Combining:
         attributes = [(at, {name: each for name, each in said.items() if name not in marks}) for at, said in attributes]
         common = self._common(path, attributes)
         if note or marks:
-            common["_FillValue"] = fill_values.encode(same[0].dtype.type("nan"))
+            common["_FillValue"] = fill_values.encode(np.float64("nan"))
         return same, common
 
     def _filled(self, path: str, like: LazyArray, axis: int, length: int, attributes: Mapping[str, Any]) -> LazyArray:

@@ -752,7 +752,7 @@ class Group(Node):
         where = self._below(name)
         metadata = creating.new_group_metadata(where, dialect_named(self._metadata.dialect), attributes)
         where = hierarchy.create(where, metadata, overwrite=overwrite).where
-        self._enter(name, metadata)
+        self._enter(name, metadata, is_added=not overwrite)
         return Group(where, metadata, self._config, self._snapshot)
 
     def require_group(self, name: str, overwrite: bool = False) -> Group:  # noqa: FBT001, FBT002 - zarr's signature
@@ -773,7 +773,7 @@ class Group(Node):
         where = self._where / name
         metadata = creating.new_group_metadata(where, dialect_named(self._metadata.dialect), None)
         found = hierarchy.require(where, metadata)
-        self._enter(name, found.metadata)
+        self._enter(name, found.metadata, is_added=True)
         return Group(found.where, found.metadata, self._config, self._snapshot)
 
     def require_groups(self, *names: str) -> tuple[Group, ...]:
@@ -804,7 +804,7 @@ class Group(Node):
         options.setdefault("config", self._config)
         where = self._below(name)
         array = creating.new_array(where, zarr_format=self.zarr_format, snapshot=self._snapshot, **options)
-        self._enter(name, array._metadata)  # noqa: SLF001 - a node as well
+        self._enter(name, array._metadata, is_added=not options.get("overwrite"))  # noqa: SLF001 - a node as well
         return array
 
     def _below(self, path: str) -> StorePath:
@@ -917,6 +917,7 @@ class Group(Node):
         array([1, 2, 3])
         """
         options.setdefault("config", self._config)
+        is_there = self._lists_members and name in self
         array = creating.require_array(
             self._where / name,
             shape=shape,
@@ -926,7 +927,8 @@ class Group(Node):
             snapshot=self._snapshot,
             **options,
         )
-        self._enter(name, array._metadata)  # noqa: SLF001 - a node as well
+        if not is_there:
+            self._enter(name, array._metadata, is_added=True)  # noqa: SLF001 - a node as well
         return array
 
     require_dataset = require_array
@@ -953,9 +955,13 @@ class Group(Node):
         self._enter(path, None)
         hierarchy.delete(where)
 
-    def _enter(self, path: str, new: Metadata | nczarr_members.Listed | None) -> None:
-        """Let NCZarr's lists name a node below that is new, or no longer there. Other groups have no lists."""
-        if not self._is_nczarr:
+    def _enter(self, path: str, new: Metadata | nczarr_members.Listed | None, *, is_added: bool = False) -> None:
+        """Let NCZarr's lists name a node below that is new, or no longer there. Other groups have no lists.
+
+        `is_added` says that the node replaces none, so that no list names what is not there. Lists in groups below, or
+        beside documents, then stay as they are: to look for them takes requests.
+        """
+        if not (self._lists_members if is_added else self._is_listed(path)):
             return
         where = self._where / path
         for above in where.ancestors():
@@ -970,10 +976,19 @@ class Group(Node):
         self.refresh()
 
     @property
-    def _is_nczarr(self) -> bool:
-        """Whether the group lists its members, as those of NCZarr do."""
+    def _lists_members(self) -> bool:
+        """Whether the document of the group lists its members, as those of NCZarr do."""
         members = (*self._metadata.attributes, *self._metadata.unknown)
         return any(name.lower() == "_nczarr_group" for name in members)
+
+    def _is_listed(self, path: str) -> bool:
+        """Return whether this group, or that directly above a node, lists its members."""
+        if self._lists_members:
+            return True
+        where = self._where / path
+        if where.parent.path == self._where.path:
+            return self._metadata.dialect == "v2" and nczarr_members.keeps_lists(self._where, self._metadata)
+        return nczarr_members.listed(where).is_nczarr
 
     def create_hierarchy(
         self, nodes: Mapping[str, ArrayMetadata | GroupMetadata], *, overwrite: bool = False
@@ -995,7 +1010,9 @@ class Group(Node):
         >>> [path for path, _ in root.create_hierarchy({"a/b/t": array.metadata})]
         ['a', 'a/b', 'a/b/t']
         """
-        yield from create_nodes(self._where, nodes, self._config, self._snapshot, overwrite=overwrite)
+        for path, node in create_nodes(self._where, nodes, self._config, self._snapshot, overwrite=overwrite):
+            self._enter(path, node._metadata, is_added=True)  # noqa: SLF001 - a node as well
+            yield path, node
 
     @shows(MemberOptions)
     def empty(self, *, name: str, shape: Any, **options: Unpack[MemberOptions]) -> Array:
@@ -1110,7 +1127,9 @@ class Group(Node):
 
     def _like(self, name: str, data: Any, options: Mapping[str, Any]) -> Array:
         found = creating.like(data, {"zarr_format": self.zarr_format, **options})
-        return creating.new_array(self._below(name), snapshot=self._snapshot, **found)
+        array = creating.new_array(self._below(name), snapshot=self._snapshot, **found)
+        self._enter(name, array._metadata, is_added=not found.get("overwrite"))  # noqa: SLF001 - a node as well
+        return array
 
     # -- moving and copying -------------------------------------------------------------
 
@@ -1136,7 +1155,7 @@ class Group(Node):
         ['sea']
         """
         old, new = self._where / source, self._where / dest
-        if not self._is_nczarr:
+        if not (self._is_listed(source) or self._is_listed(dest)):
             hierarchy.move(old, new)
             return
         entry = nczarr_members.listed(old)
@@ -1167,7 +1186,7 @@ class Group(Node):
         """
         old, new = self._where / source, self._where / dest
         replacing.copy(old, new, overwrite=overwrite)
-        if self._is_nczarr:
+        if self._is_listed(dest):
             self._enter(dest, nczarr_members.listed(old))
             nczarr_members.rebase(old, new)
 

@@ -7,18 +7,18 @@ Spec: NCZarr, "NCZarr versus Pure Zarr".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, Literal, NamedTuple
 
 from omnizarr.errors import OmnizarrError, StoreError
 from omnizarr.formats import DIALECTS, documents
 from omnizarr.formats.conventions import nczarr, nczarr_metadata
-from omnizarr.model import JSON, GroupMetadata, Metadata, dimensions
-from omnizarr.nodes import consolidated, detection, hierarchy
+from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, dimensions
+from omnizarr.nodes import consolidated, detection, hierarchy, nczarr_objects
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath
-from omnizarr.stores import bounded
 
 NodeType = Literal["array", "group"]
 
@@ -52,12 +52,29 @@ def listed(where: StorePath) -> Listed:
     if group is None:
         return Listed(is_nczarr=False, marks=None)
     marks = nczarr_metadata.listed(group.metadata, where.name)
-    is_nczarr = any(name in {**group.metadata.unknown, **group.metadata.attributes} for name in nczarr.GROUP)
-    lists = nczarr_metadata.find(group.metadata)
+    beside = {} if _has_lists(group.metadata) else _beside(group.where, group.metadata, (nczarr.GROUP_OBJECT,))
+    lists = nczarr_metadata.find(group.metadata, beside)
     named: Mapping[NodeType, tuple[str, ...]] = {"array": lists.arrays or (), "group": lists.groups or ()}
     kind = next((kind for kind, names in named.items() if where.name in names), None)
-    has_object = group.where.store.exists(group.where.prefix + nczarr.GROUP_OBJECT)
-    return Listed(is_nczarr or has_object, marks if isinstance(marks, Mapping) else None, kind)
+    is_nczarr = _has_lists(group.metadata) or bool(beside)
+    return Listed(is_nczarr, marks if isinstance(marks, Mapping) else None, kind)
+
+
+def _has_lists(group: GroupMetadata) -> bool:
+    return any(name in group.attributes or name in group.unknown for name in nczarr.GROUP)
+
+
+def _beside(where: StorePath, metadata: Metadata, names: Sequence[str]) -> dict[str, Mapping[str, JSON]]:
+    """Return the objects of netCDF-C 4.8.0 with these names beside the documents of a node; not broken ones."""
+    if metadata.dialect != "v2":
+        return {}
+    found = nczarr_objects.objects_beside(where, names)
+    return {name: mark for name, mark in found.items() if isinstance(mark, Mapping)}
+
+
+def keeps_lists(where: StorePath, group: GroupMetadata) -> bool:
+    """Return whether a group lists its members, in its document or, as netCDF-C 4.8.0 does, beside it."""
+    return _has_lists(group) or (group.dialect == "v2" and where.store.exists(where.prefix + nczarr.GROUP_OBJECT))
 
 
 def enter(where: StorePath, kind: NodeType | None, marks: Mapping[str, JSON] | None = None) -> None:
@@ -73,13 +90,23 @@ def enter(where: StorePath, kind: NodeType | None, marks: Mapping[str, JSON] | N
             lambda now: _with_member(now, where.name, kind, marks),
             group.metadata.dialect,
         )
-    key = group.where.prefix + nczarr.GROUP_OBJECT
-    if group.metadata.dialect == "v2" and group.where.store.exists(key):
-        with group.where.lock():
-            value = bounded.document(group.where.store, key)
-            document = None if value is None else documents.parse(value)
-            if isinstance(document, Mapping):
-                group.where.store.set(key, documents.render(_relisted(document, where.name, kind)))
+    _update_beside(group.where, group.metadata, (nczarr.GROUP_OBJECT,), lambda mark: _relisted(mark, where.name, kind))
+
+
+def _update_beside(
+    where: StorePath,
+    metadata: Metadata,
+    names: Sequence[str],
+    change: Callable[[Mapping[str, JSON]], Mapping[str, JSON]],
+) -> None:
+    """Change the objects of netCDF-C 4.8.0 with these names beside the documents of a node, if there are some."""
+    if not _beside(where, metadata, names):
+        return
+    with where.lock():
+        for name, mark in _beside(where, metadata, names).items():
+            changed = change(mark)
+            if changed != mark:
+                where.store.set(where.prefix + name, documents.render(changed))
 
 
 def enter_new(where: StorePath, metadata: Metadata) -> None:
@@ -138,39 +165,52 @@ def _relisted(mark: Mapping[str, JSON], name: str, kind: NodeType | None) -> dic
 def rebase(source: StorePath, target: StorePath) -> tuple[str, ...]:
     """Let NCZarr's references to dimensions below a node that has another place now lead there.
 
-    Return, in sentences, which lead to dimensions of the hierarchy that it comes from, and to nothing here.
+    Return, in sentences, which lead to dimensions of the dataset that it comes from, and to nothing here.
     """
     if source.path == target.path:
         return ()
-    old, new = f"/{source.prefix}", f"/{target.prefix}"
+    home, there = _dataset_of(source), _dataset_of(target)
+    old, new = (f"/{place.prefix[len(top.prefix) :]}" for place, top in ((source, home), (target, there)))
+    has_left = (source.store.origin(), home.path) != (target.store.origin(), there.path)
     lost: dict[str, str] = {}
 
     def led(place: StorePath, reference: Any) -> Any:
         if not isinstance(reference, str):
             return reference
-        if reference.startswith(old) and source.path:
-            return new + reference[len(old) :]
-        if not source.path:
-            return new + reference.removeprefix("/")
-        if source.store.origin() != target.store.origin():
+        if reference.startswith(old) or old == "/":
+            return new + reference.removeprefix(old)
+        if has_left:
             lost.setdefault(place.path, reference)
         return reference
 
+    is_beside = any(target.store.exists(place.prefix + nczarr.GROUP_OBJECT) for place in (target, target.parent))
     for place, metadata in list(consolidated.walk_from(target, target.store.features.concurrency)):
+        lead = partial(led, place)
+        if is_beside and isinstance(metadata, ArrayMetadata):
+            names = nczarr_metadata.OBJECTS["array"]
+            _update_beside(place, metadata, names, partial(_with_references, lead=lead))
         if metadata is None or not nczarr.notes_of(metadata):
             continue
 
-        def changed(now: Any, place: StorePath = place) -> Any:
+        def changed(now: Any, lead: Callable[[Any], Any] = lead) -> Any:
             return replace(
                 now,
-                attributes=_with_references(now.attributes, lambda each: led(place, each)),
-                unknown=_with_references(now.unknown, lambda each: led(place, each)),
+                attributes=_with_references(now.attributes, lead),
+                unknown=_with_references(now.unknown, lead),
             )
 
         if changed(metadata) != metadata:
             kind: Any = type(metadata)
             hierarchy.update(place, kind, changed, metadata.dialect)
     return tuple(f"/{path}: refers to dimension {name!r}, which stayed behind" for path, name in lost.items())
+
+
+def _dataset_of(where: StorePath) -> StorePath:
+    """Return the root of the dataset of NCZarr that a place is in: the outermost group above it that lists members."""
+    root = where
+    while (group := _group_above(root)) is not None and keeps_lists(group.where, group.metadata):
+        root = group.where
+    return root
 
 
 def _with_references(value: Any, lead: Callable[[Any], Any]) -> Any:

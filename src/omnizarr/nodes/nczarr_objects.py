@@ -8,6 +8,8 @@ Spec: NCZarr, "NCZarr versus Pure Zarr", "Appendix E".
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from omnizarr.errors import NotRepresentableError, OmnizarrError, StoreError
 from omnizarr.formats import dialect_named, documents
 from omnizarr.formats.conventions import nczarr_metadata as marks
@@ -22,7 +24,11 @@ def objects_at(where: StorePath, metadata: Metadata) -> dict[str, JSON]:
     kinds: tuple[marks.Kind, ...] = (
         ("superblock", "group", "attr") if metadata.node_type == "group" else ("array", "attr")
     )
-    names = [name for kind in kinds for name in marks.OBJECTS[kind]]
+    return objects_beside(where, [name for kind in kinds for name in marks.OBJECTS[kind]])
+
+
+def objects_beside(where: StorePath, names: Sequence[str]) -> dict[str, JSON]:
+    """Return those of some documents of layout A that exist beside those of a node, by name; None for broken ones."""
     found: dict[str, JSON] = {}
     for position, data in bounded.documents(where.store, (where.prefix + name for name in names)):
         if data is not None:
@@ -50,7 +56,9 @@ def refuse_other_lengths(where: StorePath, metadata: ArrayMetadata) -> None:
 
 
 def _has_dimensions(where: StorePath, metadata: ArrayMetadata) -> bool:
-    entry = None
+    entry, objects = None, None
+    if metadata.dialect == "v2" and marks.find(metadata) is marks.NOTHING:
+        objects = objects_beside(where, marks.OBJECTS["array"])
     if metadata.dialect == "v3" and metadata.dimension_names:
         place = where if where.path else renewing.from_above(where)
         try:
@@ -61,4 +69,4 @@ def _has_dimensions(where: StorePath, metadata: ArrayMetadata) -> bool:
             group = None  # broken
         if place is not None and group is not None:
             entry = marks.listed(group.metadata, place.name)
-    return bool(marks.find(metadata, in_group=entry).references)
+    return bool(marks.find(metadata, objects, entry).references)
