@@ -352,6 +352,17 @@ def test_what_comes_and_goes_while_it_is_copied_is_in_the_copy_or_not(name):
     assert not name.startswith("copy_node") or "came or went" in str(done)
 
 
+def test_what_stays_is_not_asked_for_when_something_came():
+    """A request for each of a million chunks takes hours."""
+    old, new = MemoryStore(), MemoryStore()
+    omnizarr.create_group(old, path="g").create_array("a", data=np.arange(400, dtype="i4"), chunks=2)
+    source = FaultyStore(old, concurrency=8)
+    target = FaultyStore(growing(old, new), concurrency=8)
+    omnizarr.copy_node(source, target, path="g", target_path="g")
+    asked = [key for verb, key in (*source.log, *target.log) if verb == "exists" and "c/" in key]
+    assert len(asked) < 10
+
+
 def test_a_source_that_changes_faster_than_it_is_copied_is_named():
     old, new, number = MemoryStore(), MemoryStore(), iter(range(2, 100))
     array = omnizarr.create_array(old, shape=100, chunks=1, dtype="i4")

@@ -314,6 +314,8 @@ class Layout:
         self._makers = tuple(name for dialect in formats for name in (dialect.array_document, dialect.group_document))
         self._documents: list[Pair] = []
         self._seen = 0
+        self._there: set[int] | None = None
+        """Hashes of the keys of the source, if that is listed again."""
 
     def later(self) -> Layout | None:
         """Return what there is now, when all is copied, if keys have come or gone since `chunks` listed them.
@@ -329,7 +331,9 @@ class Layout:
             return None
         if seen == self._seen:
             return None
-        return Layout(self.source, self.target, besides=self._besides, unlisted=self._unlisted)
+        found = Layout(self.source, self.target, besides=self._besides, unlisted=self._unlisted)
+        found._there = set()
+        return found
 
     def chunks(self) -> Iterator[Pair]:
         """Yield all keys but those of documents, which are remembered; in any order."""
@@ -337,6 +341,8 @@ class Layout:
         for prefix, other in self._prefixes().items():
             for key in self._keys(prefix):
                 self._seen += hash(key)
+                if self._there is not None:
+                    self._there.add(hash(key))
                 if self._besides and key == f"{self.source.prefix}{self._besides}":
                     continue
                 pair = key, other + key[len(prefix) :]
@@ -349,6 +355,8 @@ class Layout:
         for name, key in self._old.documents(self.source.path).items():
             if name in there and key not in seen and self.source.store.exists(key):
                 self._documents.append((key, there[name]))
+                if self._there is not None:
+                    self._there.add(hash(key))
 
     def documents(self) -> Iterator[list[Pair]]:
         """Yield the keys of documents, when `chunks` has ended. Those of a list may be written in any order."""
@@ -369,12 +377,19 @@ class Layout:
             if later is None:
                 return number > 0
             layout = later
-            copy(layout.chunks(), "all")
+            copy(layout.new_chunks(), "all")
             for level in layout.documents():
                 copy(level, "equal")
             for key in layout.others():
                 layout.target.store.delete(key)
         return None
+
+    def new_chunks(self) -> Iterator[Pair]:
+        """Yield what `chunks` does, without the keys that a list of the target has: to ask for each takes longer."""
+        store = self.target.store
+        prefixes = self._prefixes().values() if store.features.listing == "complete" else ()
+        there = {hash(key) for prefix in prefixes for key in store.list_prefix(prefix)}
+        return (pair for pair in self.chunks() if hash(pair[1]) not in there)
 
     @property
     def has_entry(self) -> bool:
@@ -387,11 +402,14 @@ class Layout:
     def others(self) -> Iterator[str]:
         """Yield the keys of the target that the source does not have, or no longer, when `chunks` has ended."""
         expected = {new: old for old, new in self._documents}
+        there = self._there
         for prefix, other in self._prefixes().items():
             for key in list(self.target.store.list_prefix(other)):
                 old = expected.get(key, prefix + key[len(other) :])
                 is_besides = self._besides and key == f"{self.target.prefix}{self._besides}"
-                if not is_besides and not self.source.store.exists(old):
+                if is_besides:
+                    continue
+                if not (self.source.store.exists(old) if there is None else hash(old) in there):
                     yield key
 
     def _prefixes(self) -> dict[str, str]:

@@ -958,8 +958,8 @@ class Group(Node):
     def _enter(self, path: str, new: Metadata | nczarr_members.Listed | None, *, is_added: bool = False) -> None:
         """Let NCZarr's lists name a node below that is new, or no longer there. Other groups have no lists.
 
-        `is_added` says that the node replaces none, so that no list names what is not there. Lists in groups below, or
-        beside documents, then stay as they are: to look for them takes requests.
+        `is_added` says that the node replaces none, so that every list names existing members. Lists in groups below,
+        or beside documents, are then left unchanged: to look for them takes requests.
         """
         if not (self._lists_members if is_added else self._is_listed(path)):
             return
