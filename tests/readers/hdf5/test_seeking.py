@@ -195,6 +195,38 @@ def test_changed_indexes_are_errors_or_lead_somewhere(tmp_path, name, monkeypatc
     assert time.process_time() - start < 60
 
 
+@pytest.mark.parametrize("index", INDEXES)
+def test_small_indexes_on_a_disk_are_read_whole_at_once(tmp_path, nodes, index):
+    """Several windows by parts of them would take longer than all of the index."""
+    expected = made_late(tmp_path / "a.h5", index, (150, 40), range(0, 6000, 3))
+    array = omnizarr.open(tmp_path / "a.h5", mode="r")["a"]
+    for y in (17, 90, 141):
+        assert np.array_equal(array[y : y + 9, 3:40], expected[y : y + 9, 3:40])
+    assert nodes["whole"] == 1
+
+
+@pytest.mark.parametrize("index", INDEXES)
+def test_changed_parts_of_files_on_a_disk_are_errors(tmp_path, index):
+    """Whether the whole index is read, or some parts of it at once."""
+    grid = 400, 200
+    made_late(tmp_path / "a.h5", index, grid, range(0, 80_000, 40))
+    raw = bytearray((tmp_path / "a.h5").read_bytes())
+    head = {"fixed": b"FADB", "extensible": b"EADB", "tree 2": b"BTLF"}[index]
+    last = max(at for at in range(len(raw)) if raw.startswith(head, at))
+    page = 28 + 78 * (1024 * 8 + 4) if index == "fixed" else 0  # the last one, which follows the others
+    raw[last + page + 30] ^= 1
+    (tmp_path / "a.h5").write_bytes(raw)
+    for selection in (np.s_[399, :], np.s_[...]):
+        with pytest.raises(MetadataError, match="checksum"):
+            omnizarr.open(tmp_path / "a.h5", mode="r")["a"][selection]
+
+
+def test_structures_of_a_file_do_not_overlap(tmp_path):
+    source = dataset_of(made(tmp_path / "a.h5")).header.source
+    with pytest.raises(MetadataError, match="a node is where another one is"):
+        source.sealed_each([(0, source.size - 8)] * 2, "a node")
+
+
 def test_conversions_and_orders_are_the_same(tmp_path):
     array = omnizarr.open(made(tmp_path / "a.h5"), mode="r")["a"]
     out = np.empty((30, 40), "f8")

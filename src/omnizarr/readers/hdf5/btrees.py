@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from omnizarr.readers.hdf5.source import SEAL, Source
+from omnizarr.readers.hdf5.source import SEAL, Cursor, Source, Walk
 
 _LEVELS: Final = 64
 LEVEL_BYTES: Final = 1 << 24
@@ -174,13 +174,12 @@ class Records:
         nodes = [] if self.root is None else [self.root]
         for level in range(self.depth, -1, -1):
             below: list[Child] = []
-            for place, child in enumerate(nodes):
-                if not place % _AT_ONCE:
-                    self.expect(nodes[place : place + _AT_ONCE])
-                walk.visit(child.address, self._length(child, level, widths))
-                records, children = self.read(child, level, widths)
-                yield records
-                below += children
+            for start in range(0, len(nodes), _AT_ONCE):
+                some = nodes[start : start + _AT_ONCE]
+                self.expect(some)
+                for records, children in self.read(some, level, widths, walk):
+                    yield records
+                    below += children
             nodes = below
 
     def widths(self) -> list[int]:
@@ -195,30 +194,53 @@ class Records:
             totals.append(_width(cumulated))
         return [wide, *totals]
 
-    def _length(self, child: Child, level: int, widths: list[int]) -> int:
-        pointer = self.source.offset_size + widths[0] + widths[level]
-        return 6 + child.records * self.size + ((child.records + 1) * pointer if level else 0) + SEAL
-
     def expect(self, nodes: Sequence[Child]) -> None:
         """Fetch nodes that are read soon together."""
         self.source.expect((each.address for each in nodes), self.node)
 
-    def read(self, child: Child, level: int, widths: list[int]) -> tuple[bytes, list[Child]]:
-        """Return the records of a node, and the nodes below. Raises MetadataError."""
-        length = self._length(child, level, widths)
-        if length > self.node:
-            raise self.source.broken(child.address, "a node of a B-tree has too many records", found=child.records)
-        cursor = self.source.sealed(child.address, length, "a node of a B-tree", b"BTIN" if level else b"BTLF")
-        cursor.version("the node of the B-tree", 0)
-        if (found := cursor.uint(1)) != self.kind:
-            cursor.fail("a node of the B-tree is of another type", found=found, expected=self.kind)
-        records = cursor.take(child.records * self.size)
-        children = []
-        for _ in range(child.records + 1 if level else 0):
-            address = cursor.defined("a node of the B-tree")
-            children.append(Child(address, cursor.uint(widths[0])))
-            cursor.skip(widths[level])
-        return records, children
+    def read(
+        self, nodes: Sequence[Child], level: int, widths: list[int], walk: Walk | None = None
+    ) -> list[tuple[bytes, list[Child]]]:
+        """Return the records of nodes of a level, and the nodes below each. Raises MetadataError."""
+        pointer = self.source.offset_size + widths[0] + widths[level] if level else 0
+        each, others = self.size + pointer, 6 + pointer + SEAL
+        parts = [(address, others + records * each) for address, records in nodes]
+        for (address, length), child in zip(parts, nodes, strict=True):
+            if length > self.node:
+                raise self.source.broken(address, "a node of a B-tree has too many records", found=child.records)
+            if walk is not None:
+                walk.visit(address, length)
+        found = self.source.sealed_each(parts, "a node of a B-tree", b"BTIN" if level else b"BTLF")
+        return [self._parse(child, data, level, widths) for child, data in zip(nodes, found, strict=True)]
+
+    def _parse(self, child: Child, data: bytes, level: int, widths: list[int]) -> tuple[bytes, list[Child]]:
+        if data[4] or data[5] != self.kind:
+            cursor = Cursor(self.source, child.address, data)
+            cursor.skip(4)
+            cursor.version("the node of the B-tree", 0)
+            cursor.fail("a node of the B-tree is of another type", found=data[5], expected=self.kind)
+        end = 6 + child.records * self.size
+        records = data[6:end]
+        if not level:
+            return records, []
+        o, wide = self.source.offset_size, widths[0]
+        pointers = np.frombuffer(data, np.uint8, len(data) - SEAL - end, end).reshape(child.records + 1, -1)
+        addresses, counts = uints(pointers[:, :o]), uints(pointers[:, o : o + wide])
+        undefined = addresses == np.uint64((1 << 8 * o) - 1)
+        if undefined.any():
+            at = child.address + end + (int(undefined.argmax()) * pointers.shape[1]) + o
+            raise self.source.broken(at, "the address of a node of the B-tree is undefined")
+        return records, list(map(Child, addresses.tolist(), counts.tolist()))
+
+
+def uints(rows: NDArray[np.uint8]) -> NDArray[np.uint64]:
+    """Return the little-endian numbers in rows of bytes, which are 8 at most."""
+    width = rows.shape[1]
+    if width == 8:
+        return np.ascontiguousarray(rows).view("<u8").ravel()
+    wide = np.zeros((len(rows), 8), np.uint8)
+    wide[:, :width] = rows
+    return wide.view("<u8").ravel()
 
 
 def _width(limit: int) -> int:

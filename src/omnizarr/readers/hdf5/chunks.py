@@ -71,11 +71,11 @@ def read(dataset: Dataset) -> Chunks:
         masks[_on_edge(numbers, grid, shape, layout.chunk_shape)] = ALL
     offsets = addresses + np.uint64(source.base)
     check(dataset, offsets, lengths)
-    order = np.argsort(numbers, kind="stable")
-    if not np.array_equal(order, np.arange(len(order))):
+    if (numbers[1:] <= numbers[:-1]).any():
+        order = np.argsort(numbers, kind="stable")
         numbers, offsets, lengths, masks = numbers[order], offsets[order], lengths[order], masks[order]
-    if len(numbers) > 1 and (numbers[1:] == numbers[:-1]).any():
-        raise source.broken(layout.address, "the index of chunks has a chunk twice")
+        if (numbers[1:] == numbers[:-1]).any():
+            raise source.broken(layout.address, "the index of chunks has a chunk twice")
     masks &= np.uint32((1 << min(32, len(dataset.filters))) - 1)
     return Chunks(numbers, offsets, lengths, masks if masks.any() else None, grid)
 
@@ -177,7 +177,7 @@ def _tree_2(dataset: Dataset, grid: tuple[int, ...]) -> _Columns:
     rank = len(grid)
     data = np.frombuffer(b"".join(tree.blocks()), np.uint8).reshape(-1, tree.size)
     numbers, inside = _numbers(coordinates_2(data, rank), grid)
-    return elements(dataset, numbers, data[inside, : tree.size - 8 * rank])
+    return elements(dataset, numbers, (data if inside.all() else data[inside])[:, : tree.size - 8 * rank])
 
 
 def tree_2(dataset: Dataset) -> btrees.Records:
@@ -211,20 +211,13 @@ def elements(dataset: Dataset, numbers: NDArray[np.int64], rows: NDArray[np.uint
         raise source.broken(
             address_of(dataset), "the elements of the index of chunks have an unknown size", found=width
         )
-    addresses = _uints(rows[:, :o])
+    addresses = btrees.uints(rows[:, :o])
     there = addresses != np.uint64((1 << 8 * o) - 1)
     if not there.all():
         numbers, rows, addresses = numbers[there], rows[there], addresses[there]
     if not dataset.filters:
         return _columns(numbers, addresses, chunk_bytes(dataset), 0)
-    return _columns(numbers, addresses, _uints(rows[:, o : o + wide]), _uints(rows[:, o + wide :]))
-
-
-def _uints(rows: NDArray[np.uint8]) -> NDArray[np.uint64]:
-    """Return the little-endian numbers in rows of bytes."""
-    wide = np.zeros((len(rows), 8), np.uint8)
-    wide[:, : rows.shape[1]] = rows
-    return wide.view("<u8").ravel()
+    return _columns(numbers, addresses, btrees.uints(rows[:, o : o + wide]), btrees.uints(rows[:, o + wide :]))
 
 
 def address_of(dataset: Dataset) -> int:
@@ -243,6 +236,9 @@ def _in_grid(positions: NDArray[np.int64], most: tuple[int, ...], grid: tuple[in
 
     `most` are the lengths by which the index counts, with dimension `first` in front.
     """
+    if not first and most[1:] == grid[1:]:  # they count in the same way
+        inside: NDArray[np.bool_] = positions < prod(grid)
+        return (positions if inside.all() else positions[inside]), inside
     order = [first, *(axis for axis in range(len(grid)) if axis != first)]
     rest = positions.copy()
     scaled = np.empty((len(positions), len(grid)), np.uint64)
@@ -290,18 +286,20 @@ def _fixed(dataset: Dataset, grid: tuple[int, ...]) -> _Columns:
     else:
         rows, positions = array.elements()[:count], np.arange(count, dtype=np.int64)
     numbers, inside = _in_grid(positions, most, grid, 0)
-    return elements(dataset, numbers, rows[inside])
+    return elements(dataset, numbers, rows if inside.all() else rows[inside])
 
 
 def _pages(array: FixedArray) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Return the elements of those pages that are marked, and their positions."""
     rows, positions = [np.empty((0, array.size), np.uint8)], [np.empty(0, np.int64)]
-    for at, number in enumerate(stored := np.flatnonzero(array.marks()).tolist()):
-        if not at % AT_ONCE:
-            array.expect(stored[at : at + AT_ONCE])
-        rows.append(array.page(number))
-        first = number << array.bits
-        positions.append(np.arange(first, first + len(rows[-1]), dtype=np.int64))
+    stored = np.flatnonzero(array.marks()).tolist()
+    for start in range(0, len(stored), AT_ONCE):
+        some = stored[start : start + AT_ONCE]
+        array.expect(some)
+        for number, page in zip(some, array.pages(some), strict=True):
+            rows.append(page)
+            first = number << array.bits
+            positions.append(np.arange(first, first + len(page), dtype=np.int64))
     return np.concatenate(rows), np.concatenate(positions)
 
 
@@ -373,11 +371,12 @@ class FixedArray:
         """Fetch pages that are read soon together."""
         self.source.expect(map(self._place, pages), (self.size << self.bits) + SEAL)
 
-    def page(self, number: int) -> NDArray[np.uint8]:
-        """Return the elements of a page, as rows of bytes."""
-        length = min(1 << self.bits, self.count - (number << self.bits)) * self.size
-        data = self.source.sealed(self._place(number), length + SEAL, "a page of a fixed array").data
-        return np.frombuffer(data, np.uint8, length).reshape(-1, self.size)
+    def pages(self, numbers: Sequence[int]) -> list[NDArray[np.uint8]]:
+        """Return the elements of pages, as rows of bytes."""
+        lengths = (min(1 << self.bits, self.count - (each << self.bits)) * self.size for each in numbers)
+        parts = [(self._place(each), length + SEAL) for each, length in zip(numbers, lengths, strict=True)]
+        found = self.source.sealed_each(parts, "a page of a fixed array")
+        return [np.frombuffer(data, np.uint8, len(data) - SEAL).reshape(-1, self.size) for data in found]
 
 
 def _extensible(dataset: Dataset, grid: tuple[int, ...]) -> _Columns:
@@ -385,7 +384,7 @@ def _extensible(dataset: Dataset, grid: tuple[int, ...]) -> _Columns:
     axis, lengths = growing(dataset, grid)
     rows, positions = array.elements(prod(lengths) * grid[axis])
     numbers, inside = _in_grid(positions, lengths, grid, axis)
-    return elements(dataset, numbers, rows[inside])
+    return elements(dataset, numbers, rows if inside.all() else rows[inside])
 
 
 def growing(dataset: Dataset, grid: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
@@ -495,14 +494,14 @@ class ExtensibleArray:
                 table, marks = self.secondary(address, blocks, length)
             # The marks of all blocks follow each other bit by bit, in more bytes than they need.
             bits, pages = np.unpackbits(np.frombuffer(table.take(blocks * marks), np.uint8)), length >> self.page_bits
-            for each in range(blocks):
-                if number >= first_super and not each % AT_ONCE:
-                    some = min(blocks - each, AT_ONCE, -(-max(0, found.count - start) // length))
-                    self.source.expect(_following(table, some), self._head + length * self.size + 4 * (pages + 1))
-                at = table.address_or_none()
-                if at is not None and start < found.count:
-                    self._block(at, start, length, bits[each * pages : (each + 1) * pages], found)
-                start += length
+            for each in range(0, blocks, AT_ONCE):
+                some = min(blocks - each, AT_ONCE)
+                if number >= first_super:
+                    left = min(some, -(-max(0, found.count - start) // length))
+                    self.source.expect(_following(table, left), self._head + length * self.size + 4 * (pages + 1))
+                addresses = [table.address_or_none() for _ in range(some)]
+                self._blocks(addresses, start, length, bits[each * pages : (each + some) * pages], found)
+                start += some * length
 
     def _expect(self, index: Cursor, supers: int) -> None:
         """Fetch the first data blocks, whose addresses are in the index block, and the secondary blocks behind them."""
@@ -532,9 +531,10 @@ class ExtensibleArray:
         """Return the bytes of a data block, without its pages."""
         return self._head + (length * self.size if length <= 1 << self.page_bits else 0) + SEAL
 
-    def data(self, address: int, length: int) -> bytes:
-        """Return the elements of a data block; none if they are in pages."""
-        return self.source.sealed(address, self.block_bytes(length), _EXTENSIBLE, b"EADB").data[self._head : -SEAL]
+    def data(self, addresses: Sequence[int], length: int) -> list[bytes]:
+        """Return the elements of data blocks of one length; none if they are in pages."""
+        parts = [(each, self.block_bytes(length)) for each in addresses]
+        return [data[self._head : -SEAL] for data in self.source.sealed_each(parts, _EXTENSIBLE, b"EADB")]
 
     @property
     def page_bytes(self) -> int:
@@ -545,20 +545,37 @@ class ExtensibleArray:
         """Return the address of a page of a data block."""
         return address + self._head + SEAL + number * self.page_bytes
 
-    def page(self, address: int) -> bytes:
-        """Return the elements of a page."""
-        return self.source.sealed(address, self.page_bytes, "a page of an extensible array").data[:-SEAL]
+    def pages(self, addresses: Sequence[int]) -> list[bytes]:
+        """Return the elements of pages."""
+        parts = [(each, self.page_bytes) for each in addresses]
+        return [data[:-SEAL] for data in self.source.sealed_each(parts, "a page of an extensible array")]
 
-    def _block(self, address: int, start: int, length: int, marks: NDArray[np.uint8], found: _Elements) -> None:
-        found.walk.visit(address, self.block_bytes(length))
-        data = self.data(address, length)
-        if length <= 1 << self.page_bits:
-            found.add(data, start)
+    def _blocks(
+        self, addresses: Sequence[int | None], start: int, length: int, marks: NDArray[np.uint8], found: _Elements
+    ) -> None:
+        """Add the elements of data blocks that follow each other, of which the first element has position `start`."""
+        starts = range(start, start + len(addresses) * length, length)
+        stored = [at for at, first in enumerate(starts) if addresses[at] is not None and first < found.count]
+        if not stored:
             return
-        for number in np.flatnonzero(marks).tolist():
-            at = self.page_at(address, number)
-            found.walk.visit(at, self.page_bytes)
-            found.add(self.page(at), start + (number << self.page_bits))
+        places = [addresses[at] or 0 for at in stored]
+        for address in places:
+            found.walk.visit(address, self.block_bytes(length))
+        data = self.data(places, length)
+        if length <= 1 << self.page_bits:
+            for at, each in zip(stored, data, strict=True):
+                found.add(each, starts[at])
+            return
+        pages = length >> self.page_bits
+        for at, address in zip(stored, places, strict=True):
+            numbers = np.flatnonzero(marks[at * pages : (at + 1) * pages]).tolist()
+            for first in range(0, len(numbers), AT_ONCE):
+                some = numbers[first : first + AT_ONCE]
+                of_pages = [self.page_at(address, number) for number in some]
+                for page_at in of_pages:
+                    found.walk.visit(page_at, self.page_bytes)
+                for number, page in zip(some, self.pages(of_pages), strict=True):
+                    found.add(page, starts[at] + (number << self.page_bits))
 
 
 def _following(cursor: Cursor, count: int) -> list[int]:

@@ -142,6 +142,35 @@ class Source:
             row[: stop - start] = np.frombuffer(part, np.uint8)
         return rows
 
+    def sealed_each(self, parts: Sequence[tuple[int, int]], title: str, signature: bytes = b"") -> list[bytes]:
+        """Return the bytes of structures by address and length, with signatures and checksums, as `sealed` checks them.
+
+        They cannot overlap. Those of a file of this machine are read at once.
+        """
+        if sum(length for _, length in parts) > self.size:
+            raise self.broken(parts[0][0], f"{title} is where another one is")
+        found = self._read_parts(parts)
+        for (address, _), data in zip(parts, found, strict=True):
+            if not data.startswith(signature):
+                Cursor(self, address, data).signature(signature)
+            self.check_seal(address, data[:-SEAL], data[-SEAL:], title)
+        return found
+
+    def _read_parts(self, parts: Sequence[tuple[int, int]]) -> list[bytes]:
+        if not self.file.is_local or self._images:
+            return [self.read(*part) for part in parts]
+        base, blocks = self.base, self._blocks
+        spans = [(base + address, base + address + length) for address, length in parts]
+        known = [start // _BLOCK in blocks and (stop - 1) // _BLOCK in blocks for start, stop in spans]
+        for part, (start, stop) in zip(parts, spans, strict=True):
+            if start < base or stop > self.size:
+                self._checked(*part)  # which says what is wrong
+        left = [span for span, is_known in zip(spans, known, strict=True) if not is_known]
+        fetched = iter(self.file.read(left) if left else ())
+        return [
+            self.read(*part) if is_known else bytes(next(fetched)) for part, is_known in zip(parts, known, strict=True)
+        ]
+
     def _has(self, span: tuple[int, int]) -> bool:
         return all(number in self._blocks for number in range(span[0] // _BLOCK, -(-span[1] // _BLOCK)))
 
