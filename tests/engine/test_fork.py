@@ -35,7 +35,7 @@ def open_to_write():
 def forked(task):
     child = os.fork()
     if not child:
-        signal.alarm(20)
+        signal.alarm(60)
         try:
             task()
             os._exit(0)
