@@ -323,3 +323,13 @@ def test_a_change_that_is_given_up_leaves_nothing_behind(place, proxy):
         time.sleep(0.1)
     assert not uploads(place)
     np.testing.assert_array_equal(theirs[...], expected)
+
+
+@pytest.mark.parametrize("how", [{}, {"shards": None, "chunks": (SIZE,)}], ids=["shard", "chunk"])
+def test_nothing_is_stored_for_a_missing_shard_that_stays_empty(place, how):
+    theirs, expected = create(place, np.zeros(SIZE, "u1"), **how)
+    ours = by("native", place)
+    ours[5:9] = 0
+    with s3_client(place.endpoint) as client:
+        assert [each["Key"] for each in client.list_objects_v2(Bucket=place.name)["Contents"]] == ["a/zarr.json"]
+    np.testing.assert_array_equal(theirs[...], expected)

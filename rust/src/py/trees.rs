@@ -18,7 +18,7 @@ pub struct PyTree(Mutex<Tree>);
 type Sizes = (usize, usize, u64, u64);
 type Answered<'py> = (Option<Vec<Wanted>>, Bound<'py, PyBytes>, Bound<'py, PyBytes>);
 
-fn answered<'py>(py: Python<'py>, answer: EngineResult<Answer>) -> PyResult<Answered<'py>> {
+fn answered(py: Python<'_>, answer: EngineResult<Answer>) -> PyResult<Answered<'_>> {
     match answer.map_err(|error| refused(&error))? {
         Answer::Missing(wanted) => Ok((Some(wanted), PyBytes::new(py, b""), PyBytes::new(py, b""))),
         Answer::Found(offsets, lengths) => Ok((None, bytes(py, &offsets)?, bytes(py, &lengths)?)),

@@ -301,15 +301,15 @@ impl Writer {
             Err(error) => return Some(Err(error)),
         };
         let mut known = known;
+        // Number of changes that came before the value was requested.
+        let mut sure = if known.is_none() { group.changes.len() } else { 0 };
         if let Some(shard) = chain.as_shard().filter(|_| known.is_none() && may_grow(&place, chain)) {
             match self.grown(group, &place, chain, shard, is_single).await? {
                 Grown::Done(done) => return Some(done),
                 Grown::Missing => known = Some((None, PutMode::Create)),
-                Grown::No => {}
+                Grown::No => sure = group.changes.len(),
             }
         }
-        // Number of changes that came before the value was requested.
-        let sure = if known.is_none() { group.changes.len() } else { 0 };
         let found = match known {
             Some(known) => Ok(known),
             None => group.unless_alone(current(&place)).await?,
