@@ -140,6 +140,23 @@ def test_lists_beside_documents_and_in_groups_below_are_renewed(layout, change, 
     assert not [each for each in omnizarr.check(tmp_path).findings if "not there" in each.message]
 
 
+@pytest.mark.parametrize("name", ["d", "g/h/d"])
+@pytest.mark.parametrize("verb", ["copy", "move", "copy_node"])
+def test_an_array_out_of_reach_of_its_dimension_is_not_listed(verb, name, tmp_path):
+    """netCDF-C opens no dataset that lists one."""
+    path = tmp_path / "x.zarr"
+    group = made(path)
+    group.create_group("g/h")
+    if verb == "copy_node":
+        done = str(omnizarr.copy_node(path / "g/c", path / name))
+        assert ("which no group above it has" in done) == (name == "d")
+    else:
+        getattr(group, verb)("g/c", name)
+    seen = seen_by_netcdf(path)
+    assert ("b" in seen, name in seen) == (True, name == "g/h/d")
+    assert ("NCZarr does not list it" in str(omnizarr.check(path))) == (name == "d")
+
+
 @pytest.mark.parametrize("place", ["group", "path"])
 def test_no_length_changes_that_is_beside_the_documents(place, tmp_path):
     """As netCDF-C 4.8.0 has the dimensions of an array."""

@@ -116,10 +116,12 @@ def enter_new(where: StorePath, metadata: Metadata) -> None:
 
 
 def _group_above(where: StorePath) -> Found[GroupMetadata] | None:
-    if not where.path:
-        return None
+    return _group_at(where.parent) if where.path else None
+
+
+def _group_at(where: StorePath) -> Found[GroupMetadata] | None:
     try:
-        found = detection.here(where.parent, DIALECTS, "group")
+        found = detection.here(where, DIALECTS, "group")
     except StoreError:
         raise
     except OmnizarrError:
@@ -165,7 +167,8 @@ def _relisted(mark: Mapping[str, JSON], name: str, kind: NodeType | None) -> dic
 def rebase(source: StorePath, target: StorePath) -> tuple[str, ...]:
     """Let NCZarr's references to dimensions below a node that has another place now lead there.
 
-    Return, in sentences, which lead to dimensions of the dataset that it comes from, and to nothing here.
+    Return, in sentences, which lead to dimensions of the dataset that it comes from, and to nothing here, or to those
+    of a group that is not above the array: netCDF-C opens no dataset that lists such an array.
     """
     if source.path == target.path:
         return ()
@@ -173,6 +176,7 @@ def rebase(source: StorePath, target: StorePath) -> tuple[str, ...]:
     old, new = (f"/{place.prefix[len(top.prefix) :]}" for place, top in ((source, home), (target, there)))
     has_left = (source.store.origin(), home.path) != (target.store.origin(), there.path)
     lost: dict[str, str] = {}
+    beyond: dict[str, str] = {}
 
     def led(place: StorePath, reference: Any) -> Any:
         if not isinstance(reference, str):
@@ -202,15 +206,32 @@ def rebase(source: StorePath, target: StorePath) -> tuple[str, ...]:
         if changed(metadata) != metadata:
             kind: Any = type(metadata)
             hierarchy.update(place, kind, changed, metadata.dialect)
-    return tuple(f"/{path}: refers to dimension {name!r}, which stayed behind" for path, name in lost.items())
+        if (name := _out_of_reach(place, there, changed(metadata))) is not None:
+            beyond[place.path] = name
+            enter(place, None)
+    return (
+        *(f"/{path}: refers to dimension {name!r}, which stayed behind" for path, name in lost.items()),
+        *(
+            f"/{path}: refers to dimension {name!r}, which no group above it has: NCZarr does not list the array"
+            for path, name in beyond.items()
+        ),
+    )
 
 
 def _dataset_of(where: StorePath) -> StorePath:
     """Return the root of the dataset of NCZarr that a place is in: the outermost group above it that lists members."""
-    root = where
-    while (group := _group_above(root)) is not None and keeps_lists(group.where, group.metadata):
-        root = group.where
-    return root
+    for place in where.ancestors():
+        group = _group_at(place)
+        if group is not None and keeps_lists(group.where, group.metadata):
+            return group.where
+    return where
+
+
+def _out_of_reach(where: StorePath, dataset: StorePath, metadata: Metadata) -> str | None:
+    """Return the dimension that an array refers to although no group above the array has it; None if there is none."""
+    within = f"/{where.path[len(dataset.prefix) :]}"
+    references = nczarr_metadata.find(metadata).references if isinstance(metadata, ArrayMetadata) else None
+    return next((name for name in references or () if not within.startswith(f"{name.rpartition('/')[0]}/")), None)
 
 
 def _with_references(value: Any, lead: Callable[[Any], Any]) -> Any:
