@@ -617,6 +617,10 @@ def _blocks():
         yield f"v{zarr_format} only", {key: nan[key], "b/c/0": b"", "b/c/c/0": b""}
         if zarr_format == 2:
             yield "v2 own", {**values, key: values[key].replace(b"all", b"other")}
+        else:
+            unknown = {**values, key: values[key].replace(b'"inline"', b'"other"')}
+            del unknown["b/zarr.json"]
+            yield "v3-unknown", unknown
 
 
 @pytest.mark.parametrize(("name", "values"), [pytest.param(*block, id=block[0]) for block in _blocks()])

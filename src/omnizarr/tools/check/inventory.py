@@ -139,10 +139,11 @@ class Document:
             return False
         members = found.members
         own = [number for number, name in enumerate(members.names) if name in _OWN]  # they describe the group itself
-        self._value = documents.parse(
-            members.replaced({members.names[number]: members.value(number) for number in own})
-        )
-        self.copies = found.nodes
+        value = documents.parse(members.replaced({members.names[number]: members.value(number) for number in own}))
+        inline = value.get("consolidated_metadata") if isinstance(value, Mapping) else None
+        if isinstance(inline, Mapping) and inline.get("kind", "inline") != "inline":
+            return False  # what an unknown kind holds describes no nodes
+        self._value, self.copies = value, found.nodes
         return True
 
     def parts(self) -> Iterator[tuple[str, str, JSON]]:
