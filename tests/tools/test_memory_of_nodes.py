@@ -26,6 +26,8 @@ VERBS: Final[dict[str, tuple[Callable[[dict[str, bytes]], object], int]]] = {
     "stat": (omnizarr.stat, 1300),
     "du": (omnizarr.du, 1300),
     "ls": (lambda values: omnizarr.ls(values, recursive=True), 1200),
+    "convert": (lambda values: omnizarr.convert(values, {}, dry_run=True), 4200),
+    "convert to v2": (lambda values: omnizarr.convert(values, {}, zarr_format=2, dry_run=True), 4200),
 }
 
 
@@ -81,7 +83,7 @@ def test_a_further_node_takes_little(verb: str) -> None:
     assert (peak(run, many) - peak(run, few)) / (MANY - FEW) < limit
 
 
-CONSOLIDATED: Final = {"check": 5400}
+CONSOLIDATED: Final = {"check": 5400, "convert": 4200}
 
 
 @pytest.mark.slow

@@ -6,12 +6,16 @@ documents of another. `Document` keeps the text of the document itself.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, replace
 from enum import Enum
 from types import NoneType
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from omnizarr.model import JSON, Metadata, Named, Note, Spelling
+from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, Named, Note, Spelling
+from omnizarr.model.metadata import SCALARS
+from omnizarr.support.memo import ById
 
 
 class Document(dict[str, JSON]):
@@ -53,7 +57,7 @@ class Document(dict[str, JSON]):
 
 
 class LateSpellings(Mapping[str, Spelling]):
-    """The memos of a document that is parsed when the first of them is requested.
+    """The memos of a document that is parsed when the first of them is requested; a short one again each time.
 
     Parameters
     ----------
@@ -61,20 +65,36 @@ class LateSpellings(Mapping[str, Spelling]):
         Returns the memos from `about`.
     about : object
         What `make` needs to know of this document. The function is the same for all.
+    length : int
+        Characters of the document.
+    alone : mapping of str to Spelling, optional
+        Of a group with copies of other nodes: the memos of its document without them.
     """
 
-    __slots__ = ("_about", "_made", "_make")
+    __slots__ = ("_about", "_is_long", "_made", "_make", "alone")
 
-    def __init__(self, make: Callable[[Any], Mapping[str, Spelling]], about: object) -> None:
+    def __init__(
+        self,
+        make: Callable[[Any], Mapping[str, Spelling]],
+        about: object,
+        length: int,
+        alone: Mapping[str, Spelling] | None = None,
+    ) -> None:
         self._make = make
         self._about = about
+        self._is_long = length > _SHORT
         self._made: Mapping[str, Spelling] | None = None
+        self.alone = alone
 
     @property
     def _spellings(self) -> Mapping[str, Spelling]:
-        made = self._made
+        made = self._made or _recent.get(self)
         if made is None:
-            made = self._made = self._make(self._about)
+            made = self._make(self._about)
+            if self._is_long:
+                self._made = made
+            else:
+                _recent.put(self, made)
         return made
 
     def __getitem__(self, name: str) -> Spelling:
@@ -85,6 +105,22 @@ class LateSpellings(Mapping[str, Spelling]):
 
     def __len__(self) -> int:
         return len(self._spellings)
+
+
+_SHORT: Final = 4096
+"""Characters of a document whose memos are made again: parsed, they take many times its length."""
+_recent: Final[ById[LateSpellings, Mapping[str, Spelling]]] = ById(16)
+"""The memos of the last short documents. To write one, all are asked for, one after the other."""
+
+
+def without_copies(metadata: Metadata) -> Metadata:
+    """Return a node as it is without consolidated metadata, which is not parsed for that."""
+    if not isinstance(metadata, GroupMetadata):
+        return metadata
+    spellings = metadata.spellings
+    if isinstance(spellings, LateSpellings) and spellings.alone is not None:
+        spellings = spellings.alone
+    return replace(metadata, consolidated=None, spellings=spellings)
 
 
 def revision(document: Mapping[str, JSON], of: JSON) -> dict[str, JSON]:
@@ -175,3 +211,32 @@ def same(left: object, right: object) -> bool:
     if isinstance(left, float) and isinstance(right, float):
         return left.hex() == right.hex()
     return isinstance(left, str | int | bool | NoneType | Enum) and left == right
+
+
+def is_written_alike(left: Metadata, right: Metadata) -> bool:
+    """Whether two nodes are the same in all that is written, and in the order of all members of objects.
+
+    So a dialect writes the same documents for both, if it spells them by the same memos, or both by none.
+    """
+    if type(left) is not type(right):
+        return False
+    parts = _WRITTEN[type(left)]
+    pairs = zip(parts(left), parts(right), strict=True)
+    return all(one is other or (same(one, other) and _in_order(one, other)) for one, other in pairs)
+
+
+_WRITTEN: Final = {
+    kind: operator.attrgetter(*(each.name for each in fields(kind) if each.name not in {"spellings", "notes"}))
+    for kind in (ArrayMetadata, GroupMetadata)
+}
+
+
+def _in_order(left: Any, right: Any) -> bool:
+    """Whether the members of objects have the same order in two values that are the same."""
+    if left is right or type(left) in SCALARS:
+        return True
+    if isinstance(left, Mapping):
+        return list(left) == list(right) and all(map(_in_order, left.values(), right.values()))
+    if isinstance(left, list | tuple):
+        return all(map(_in_order, left, right))
+    return not isinstance(left, Named) or _in_order(left.configuration, right.configuration)

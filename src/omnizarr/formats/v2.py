@@ -231,7 +231,8 @@ def load_plain(texts: Mapping[str, bytes], parse: Callable[[bytes], JSON]) -> Ar
         if problems or not isinstance(found, ArrayMetadata) or found.notes:
             return None
         _remembered_texts.put(data, like := found)
-    return similar(like, like.shape, attributes, LateSpellings(_spellings_by(parse), texts))
+    length = sum(map(len, texts.values()))
+    return similar(like, like.shape, attributes, LateSpellings(_spellings_by(parse), texts, length))
 
 
 @cache

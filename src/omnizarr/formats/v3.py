@@ -146,7 +146,7 @@ def load_unread(texts: Mapping[str, Buffer]) -> GroupMetadata | None:
         return None
     if not isinstance(metadata, GroupMetadata) or metadata.notes:
         return None
-    spellings = LateSpellings(_spellings_of, (text, found.nodes))
+    spellings = LateSpellings(_spellings_of, (text, found.nodes), len(text), metadata.spellings)
     return replace(metadata, consolidated=found.nodes, spellings=spellings)
 
 
@@ -223,7 +223,8 @@ def _load_array(reader: Reader, document: Mapping[str, JSON]) -> ArrayMetadata:
         return made[0]
     lengths = read_lengths(reader, shape, "/shape", _SHAPE)
     attributes = read_object(reader, document.get("attributes", {}), "/attributes", _ARRAY)
-    spellings = LateSpellings(_spellings_like, (like, lengths, attributes, _text_or_all(document)))
+    told = _text_or_all(document)
+    spellings = LateSpellings(_spellings_like, (like, lengths, attributes, told), len(told))
     return similar(like, lengths, attributes, spellings, tuple(reader.notes))
 
 
@@ -255,7 +256,7 @@ def load_plain(texts: Mapping[str, bytes], parse: Callable[[bytes], JSON]) -> Ar
         if like is None:
             return None
         _framed.put(frame, like)
-    return similar(like, like.shape, attributes, LateSpellings(_spellings_by(parse), data))
+    return similar(like, like.shape, attributes, LateSpellings(_spellings_by(parse), data, len(data)))
 
 
 def _array_around(text: str, parse: Callable[[bytes], JSON]) -> ArrayMetadata | None:

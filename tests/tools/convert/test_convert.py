@@ -1268,3 +1268,44 @@ def test_change_after_a_conversion_is_found_when_it_is_resumed(tmp_path, monkeyp
         root["x"][5] = 7
     with pytest.raises(errors.ChunkError):
         omnizarr.convert(source, target, zarr_format=3, resume=True)
+
+
+_SOURCE_BEFORE = "667f7296312292c391d5ece4a3de689fbe6969afb8911be6cfcb9fa119ecb867"
+_V2_BEFORE = "e1348528842b83f8a2b71c30b3cce424e159fdf5e5ea3fead39ed93f17e32607"
+
+
+@pytest.mark.parametrize("has_copies", [False, True])
+@pytest.mark.parametrize(("zarr_format", "digest"), [(2, _V2_BEFORE), (3, _SOURCE_BEFORE)])
+def test_a_conversion_that_an_older_version_began_is_resumed(has_copies, zarr_format, digest):
+    array = {
+        "shape": [4],
+        "data_type": "int16",
+        "node_type": "array",
+        "zarr_format": 3,
+        "fill_value": 0,
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2]}},
+        "chunk_key_encoding": {"name": "default"},
+        "codecs": [
+            {"name": "bytes", "configuration": {"endian": "little"}},
+            {"name": "gzip", "configuration": {"level": 1}},
+        ],
+        "attributes": {},
+        "dimension_names": ["x"],
+    }
+    group = {"zarr_format": 3, "node_type": "group", "attributes": {"title": "ocean"}}
+    arrays = {f"{name}/zarr.json": json.dumps(array | {"attributes": {"units": name}}).encode() for name in "ab"}
+    source = {"zarr.json": json.dumps(group).encode(), **arrays}
+    if has_copies:
+        omnizarr.consolidate_metadata(source)
+    begun = journal.Journal(
+        source="",
+        source_format="v3",
+        target_format=f"v{zarr_format}",
+        options={},
+        source_digest=_SOURCE_BEFORE,
+        target_digest=digest,
+        verify=True,
+    )
+    target = {journal.KEY: begun.document()}
+    assert len(omnizarr.convert(source, target, zarr_format=zarr_format, resume=True).nodes) == 3
+    assert journal.KEY not in target

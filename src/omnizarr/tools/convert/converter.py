@@ -35,6 +35,7 @@ from omnizarr.errors import (
 from omnizarr.formats import DIALECTS, dialect_named, dialects_for
 from omnizarr.formats.contract import Dialect
 from omnizarr.formats.paths import paths_above
+from omnizarr.formats.spelling import without_copies
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata, Note
 from omnizarr.nodes import consolidated, detection, erasing, hierarchy, naming, outside, wording
 from omnizarr.nodes.copying import Copier
@@ -780,8 +781,7 @@ def _with_broken(report: NodeReport, move: Move, broken: Mapping[str, str]) -> N
 
 def _plain(where: StorePath, metadata: Metadata) -> Metadata:
     """Return the metadata in the documents of a node, without copies of other nodes' metadata."""
-    found = dialect_of(where, metadata).keyspace.unsettle(metadata)
-    return replace(found, consolidated=None) if isinstance(found, GroupMetadata) else found
+    return without_copies(dialect_of(where, metadata).keyspace.unsettle(metadata))
 
 
 def _occupant(place: StorePath) -> Found[Metadata] | OmnizarrError | None:

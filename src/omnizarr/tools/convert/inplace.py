@@ -8,13 +8,12 @@ one comes later in its order, the documents of the other have to go.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from omnizarr.errors import NodeExistsError, NotRepresentableError, OmnizarrError, Remedy
 from omnizarr.formats import DIALECTS, dialect_named, documents
 from omnizarr.formats.contract import Dialect
 from omnizarr.formats.conventions import Nodes
-from omnizarr.formats.spelling import same
+from omnizarr.formats.spelling import same, without_copies
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata
 from omnizarr.nodes import consolidated, detection, stored
 from omnizarr.nodes.location import StorePath, dialect_of
@@ -44,7 +43,7 @@ def run(plan: Plan, *, remove_old: bool, overwrite: bool, dry_run: bool) -> tupl
     hidden = DIALECTS.index(plan.dialect) > DIALECTS.index(old)
     missing = []
     there = {step.path: _documents_there(_where(step), plan.dialect) for step in plan.steps}
-    nodes = Nodes({path: _alone(metadata) for path, (_, metadata) in there.items() if metadata is not None})
+    nodes = Nodes({path: without_copies(metadata) for path, (_, metadata) in there.items() if metadata is not None})
     for step in plan.steps:
         if not there[step.path][0]:
             missing.append(step)
@@ -153,15 +152,11 @@ def _agrees(step: Step, nodes: Nodes, plan: Plan, old: Dialect) -> bool:
     if step.target is not None and _same(metadata, step.target, plan.dialect):
         return True
     back = translate(metadata, old, path=step.path, nodes=nodes, in_place=True).target
-    return back is not None and _same(back, _alone(step.found.metadata), old)
+    return back is not None and _same(back, without_copies(step.found.metadata), old)
 
 
 def _same(left: Metadata, right: Metadata, dialect: Dialect) -> bool:
     return same(dialect.dump(left), dialect.dump(right))
-
-
-def _alone(metadata: Metadata) -> Metadata:
-    return replace(metadata, consolidated=None) if isinstance(metadata, GroupMetadata) else metadata
 
 
 def _says_something(step: Step, plan: Plan) -> bool:
@@ -201,7 +196,7 @@ def _write(plan: Plan, missing: list[Step]) -> None:
             continue
         where = _where(step)
         dialect = dialect_of(where, step.target)
-        made = stored.dump(where, _alone(step.target))
+        made = stored.dump(where, without_copies(step.target))
         with where.lock():
             for name, key in reversed(dialect.keyspace.documents(where.path).items()):
                 if name in made:

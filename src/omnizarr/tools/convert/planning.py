@@ -28,7 +28,7 @@ from omnizarr.formats.contract import Dialect
 from omnizarr.formats.conventions import Nodes, georeferencing
 from omnizarr.formats.keyspaces import Split
 from omnizarr.formats.paths import paths_above
-from omnizarr.formats.spelling import same
+from omnizarr.formats.spelling import same, without_copies
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, grids
 from omnizarr.model import keys as chunk_keys
 from omnizarr.model.datatypes.strings import UTF32_BYTES
@@ -137,14 +137,9 @@ class Plan(NamedTuple):
             if step.found is None or (not of_target and is_implied(step.found.metadata)):
                 yield step.path, {}
             elif not of_target:
-                yield step.path, stored.dump(step.found.where, _alone(step.found.metadata))
+                yield step.path, stored.dump(step.found.where, without_copies(step.found.metadata))
             elif step.target is not None:
                 yield step.path, self.dialect.dump(step.target)
-
-
-def _alone(metadata: Metadata) -> Metadata:
-    """Return a node without copies of others."""
-    return replace(metadata, consolidated=None) if isinstance(metadata, GroupMetadata) else metadata
 
 
 def explicit(metadata: GroupMetadata) -> GroupMetadata:
@@ -381,7 +376,7 @@ def _step(
     in_place: bool,
     looks: bool,
 ) -> Step:
-    metadata = _alone(found.metadata)
+    metadata = without_copies(found.metadata)
     keywords: dict[str, Any] = {}
     if isinstance(metadata, ArrayMetadata):
         metadata = bindings.with_keys_in_use(found.where, metadata) if looks else metadata

@@ -25,7 +25,7 @@ from omnizarr.formats.conventions import Nodes
 from omnizarr.formats.documents import to_json
 from omnizarr.formats.extensions import write_extension
 from omnizarr.formats.reader import is_list, join
-from omnizarr.formats.spelling import same
+from omnizarr.formats.spelling import is_written_alike, same
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Loss, Metadata, Named
 from omnizarr.model.datatypes import DataType
 from omnizarr.nodes.attributes import quotes_nonfinite
@@ -64,6 +64,8 @@ _MEMBERS: Final[Mapping[str, str]] = {
     "chunk_grid": "chunk grid",
     "fill_value": "fill value",
 }
+_WITHOUT_EXTENSIONS: Final = frozenset({"v0", "v1", "v2", "v3"})
+"""Formats whose documents are not parsed to look for extensions, as only the drafts have them."""
 _LITTLE: Final = Named("bytes", {"endian": "little"})
 _ENCODED_ANEW: Final = "chunks are encoded again"
 
@@ -251,10 +253,20 @@ def _translate_group(source: GroupMetadata, account: NodeLosses) -> Translation:
     attributes = _strict_attributes(source, account)
     target = _with_members(_with_attributes(target, attributes, account), source, account)
     read, _ = account.attempt(target)
-    return Translation(source, read or target)
+    return Translation(source, target if read is None else _kept(read, target, source))
 
 
 # What all nodes have
+
+
+def _kept(read: M, target: M, source: M) -> M:
+    """Return what a node was translated from, or what was written for it, if that is written like what was read back.
+
+    What was read back has documents of its own, which take several thousand bytes for each node of a hierarchy.
+    """
+    if target.spellings is source.spellings and not source.notes and is_written_alike(target, source):
+        return source
+    return target if is_written_alike(read, target) else read
 
 
 def _strict_attributes(source: Metadata, account: NodeLosses) -> dict[str, JSON]:
@@ -322,6 +334,8 @@ def _lose_members(members: Mapping[str, JSON], account: NodeLosses) -> None:
 
 def _lose_extensions(source: Metadata, account: NodeLosses) -> None:
     """Account for extensions that may be ignored, of which the dialects of the drafts keep the spelling alone."""
+    if source.dialect in _WITHOUT_EXTENSIONS:
+        return
     memo = source.spellings.get(f"{source.dialect}:extensions")
     extensions = memo.document.get("extensions") if memo is not None else None
     for position, extension in enumerate(extensions if is_list(extensions) else ()):
@@ -366,7 +380,12 @@ def _translate_array(
         why = "chunks would have to be written again, and in place they stay unchanged"
         raise account.fail("", "the array", f"{why}: convert it to another place")
     return Translation(
-        source, read, same_bytes=same_bytes, same_elements=same_elements, same_fill=form.same_fill, values=form.values
+        source,
+        _kept(read, target, source),
+        same_bytes=same_bytes,
+        same_elements=same_elements,
+        same_fill=form.same_fill,
+        values=form.values,
     )
 
 
