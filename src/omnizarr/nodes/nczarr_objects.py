@@ -16,6 +16,7 @@ from omnizarr.formats.conventions import nczarr_metadata as marks
 from omnizarr.model import JSON, ArrayMetadata, Metadata
 from omnizarr.nodes import detection, renewing
 from omnizarr.nodes.location import StorePath
+from omnizarr.nodes.naming import is_far
 from omnizarr.stores import bounded
 
 
@@ -57,7 +58,8 @@ def refuse_other_lengths(where: StorePath, metadata: ArrayMetadata) -> None:
 
 def _has_dimensions(where: StorePath, metadata: ArrayMetadata) -> bool:
     entry, objects = None, None
-    if metadata.dialect == "v2" and marks.find(metadata) is marks.NOTHING:
+    # Layout A is rare, and two requests for each growth are not: far away, the netCDF view names what it leaves out.
+    if metadata.dialect == "v2" and not is_far(where.store) and marks.find(metadata) is marks.NOTHING:
         objects = objects_beside(where, marks.OBJECTS["array"])
     if metadata.dialect == "v3" and metadata.dimension_names:
         place = where if where.path else renewing.from_above(where)
