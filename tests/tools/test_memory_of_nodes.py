@@ -27,7 +27,7 @@ VERBS: Final[dict[str, tuple[Callable[[dict[str, bytes]], object], int]]] = {
     "du": (omnizarr.du, 1300),
     "ls": (lambda values: omnizarr.ls(values, recursive=True), 1200),
     "convert": (lambda values: omnizarr.convert(values, {}, dry_run=True), 4200),
-    "convert to v2": (lambda values: omnizarr.convert(values, {}, zarr_format=2, dry_run=True), 4200),
+    "convert to v2": (lambda values: omnizarr.convert(values, {}, zarr_format=2, dry_run=True), 5600),
 }
 
 
