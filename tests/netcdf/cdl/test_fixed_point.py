@@ -18,11 +18,16 @@ def printed(source, **options):
 
 
 def keeps_its_length(made):
-    """Whether CDL tells how long unlimited dimensions are: of characters, NULs at the end go, in ncdump too."""
+    """Whether CDL tells how long unlimited dimensions are: of characters, NULs at the end go, in ncdump too.
+
+    Rows of one character are not told apart either: an empty text is none of them.
+    """
     sizes = made.root.sizes()
     variables = [each for _, group in made.root.walk() for each in group.variables.values()]
+    characters = [[sizes[name] for name in each.dimensions] for each in variables if each.type is types.CHAR]
     return not any(
-        each.type is types.CHAR and each.dimensions and sizes[each.dimensions[-1]].unlimited for each in variables
+        found and (found[-1].unlimited or (found[-1].size == 1 and any(each.unlimited for each in found)))
+        for found in characters
     )
 
 
