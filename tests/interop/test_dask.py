@@ -289,7 +289,7 @@ class TestRechunk:
             if method == "p2p":
                 distributed = pytest.importorskip("distributed", reason="p2p is a method of distributed")
                 cluster = distributed.LocalCluster(
-                    1, processes=False, threads_per_worker=2, dashboard_address=":0", host="127.0.0.1", silence_logs=50
+                    1, processes=False, threads_per_worker=2, dashboard_address=":0", silence_logs=50
                 )
                 opened.enter_context(cluster)
                 opened.enter_context(distributed.Client(cluster))
