@@ -200,6 +200,8 @@ class Dialect:
     """False: the format has only arrays, and directories of arrays count as groups."""
     has_dimension_names: bool = False
     """Whether documents of arrays have a member for the names of dimensions."""
+    has_extensions: bool = False
+    """Whether documents list extensions that readers may ignore. Only their spelling is kept."""
     has_cases: bool = True
     """False: siblings' names must differ in more than case."""
     load_unread: Callable[[Mapping[str, Buffer]], Metadata | None] = _nothing

@@ -112,6 +112,7 @@ DRAFT2019: Final = Dialect(
         compressor={"id": "gzip", "level": 1},
     ),
     check_name=paths.check_draft_name,
+    has_extensions=True,
     entry_point=EntryPoint(_late("draft_entry", "enter"), _late("draft2019", "entry"), is_optional=True),
     has_cases=False,
 )
@@ -136,6 +137,7 @@ DRAFT2020: Final = Dialect(
         compressor={"id": "gzip", "level": 1},
     ),
     check_name=paths.check_draft_name,
+    has_extensions=True,
     other_keys=_other_scalars,
     entry_point=EntryPoint(_late("draft_entry", "enter"), _late("draft_entry", "entry")),
 )

@@ -17,8 +17,10 @@ ATTRIBUTE: Final = "_ARRAY_DIMENSIONS"
 """xarray's attribute: a list of names."""
 NCZARR: Final = ("_nczarr_array", "_NCZARR_ARRAY")
 """netCDF-C's attribute or member of the document: an object."""
+NCZARR_GROUP: Final = ("_nczarr_group", "_NCZARR_GROUP")
+"""That of a group, which defines dimensions and lists the members of the group."""
 NCZARR_REFERENCES: Final = ("dimension_references", "dimrefs")
-"""Its member: a list of names with the groups that define them."""
+"""The member of that of an array: a list of names with the groups that define them."""
 
 
 def names_of(metadata: ArrayMetadata) -> tuple[str | None, ...] | None:

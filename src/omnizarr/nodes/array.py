@@ -39,6 +39,7 @@ from omnizarr.nodes.late import (
     info,
     info_card,
     info_html,
+    nczarr_objects,
     resizing,
     showing,
     writer,
@@ -57,13 +58,11 @@ from omnizarr.support.text import visible
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike
 
-    from omnizarr.nodes import nczarr_objects
     from omnizarr.nodes.lazy import view
     from omnizarr.nodes.lazy.view import LazySelection
     from omnizarr.nodes.resizing import AppendedShape
     from omnizarr.pictures.picture import Picture
 else:
-    nczarr_objects = Lazy("omnizarr.nodes.nczarr_objects")
     view = Lazy("omnizarr.nodes.lazy.view")
 
 

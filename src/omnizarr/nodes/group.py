@@ -44,7 +44,7 @@ from omnizarr.nodes.late import (
     showing,
 )
 from omnizarr.nodes.location import StorePath
-from omnizarr.nodes.naming import Named, children
+from omnizarr.nodes.naming import Named, children, lists_members
 from omnizarr.nodes.node import Node
 from omnizarr.nodes.options import (
     ArrayOptions,
@@ -917,7 +917,7 @@ class Group(Node):
         array([1, 2, 3])
         """
         options.setdefault("config", self._config)
-        is_there = self._lists_members and name in self
+        is_there = lists_members(self._metadata) and name in self
         array = creating.require_array(
             self._where / name,
             shape=shape,
@@ -961,7 +961,7 @@ class Group(Node):
         `is_added` says that the node replaces none, so that every list names existing members. Lists in groups below,
         or beside documents, are then left unchanged: to look for them takes requests.
         """
-        if not (self._lists_members if is_added else self._is_listed(path)):
+        if not (lists_members(self._metadata) if is_added else self._is_listed(path)):
             return
         where = self._where / path
         for above in where.ancestors():
@@ -975,19 +975,13 @@ class Group(Node):
             nczarr_members.enter_new(where, new)
         self.refresh()
 
-    @property
-    def _lists_members(self) -> bool:
-        """Whether the document of the group lists its members, as those of NCZarr do."""
-        members = (*self._metadata.attributes, *self._metadata.unknown)
-        return any(name.lower() == "_nczarr_group" for name in members)
-
     def _is_listed(self, path: str) -> bool:
         """Return whether this group, or that directly above a node, lists its members."""
-        if self._lists_members:
+        if lists_members(self._metadata):
             return True
         where = self._where / path
         if where.parent.path == self._where.path:
-            return self._metadata.dialect == "v2" and nczarr_members.keeps_lists(self._where, self._metadata)
+            return nczarr_members.keeps_lists(self._where, self._metadata)
         return nczarr_members.listed(where).is_nczarr
 
     def create_hierarchy(

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         info_card,
         info_html,
         nczarr_members,
+        nczarr_objects,
         new_hierarchy,
         replacing,
         resizing,
@@ -29,6 +30,7 @@ else:
     info_card = Lazy("omnizarr.nodes.info_card")
     info_html = Lazy("omnizarr.nodes.info_html")
     nczarr_members = Lazy("omnizarr.nodes.nczarr_members")
+    nczarr_objects = Lazy("omnizarr.nodes.nczarr_objects")
     new_hierarchy = Lazy("omnizarr.nodes.new_hierarchy")
     replacing = Lazy("omnizarr.nodes.replacing")
     resizing = Lazy("omnizarr.nodes.resizing")
@@ -44,6 +46,7 @@ __all__ = [
     "info_card",
     "info_html",
     "nczarr_members",
+    "nczarr_objects",
     "new_hierarchy",
     "replacing",
     "resizing",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from omnizarr.errors import OmnizarrError, StoreClosedError, StoreError, StoreTimeoutError
 from omnizarr.formats import documents
-from omnizarr.model import JSON, GroupMetadata, Metadata
+from omnizarr.model import JSON, GroupMetadata, Metadata, dimensions
 from omnizarr.nodes import detection
 from omnizarr.nodes.consolidated import Snapshot
 from omnizarr.nodes.location import StorePath
@@ -63,6 +63,11 @@ def listed(where: StorePath, ask: Callable[[], T]) -> T | None:
         if can_list(where):
             raise
         return None
+
+
+def lists_members(group: GroupMetadata) -> bool:
+    """Return whether the document of a group lists its members, as those of NCZarr do."""
+    return any(name in group.attributes or name in group.unknown for name in dimensions.NCZARR_GROUP)
 
 
 def is_far(store: Store) -> bool:

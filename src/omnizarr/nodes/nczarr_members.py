@@ -1,6 +1,6 @@
 """What the groups of NCZarr say of the nodes below them: lists of members, and dimensions that variables refer to.
 
-netCDF-C does not look for nodes, but for those that are listed. It opens no dataset that lists one which is not there.
+netCDF-C finds only nodes that are listed, and opens no dataset that lists a missing one.
 
 Spec: NCZarr, "NCZarr versus Pure Zarr".
 """
@@ -12,13 +12,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final, Literal, NamedTuple
 
-from omnizarr.errors import OmnizarrError, StoreError
-from omnizarr.formats import DIALECTS, documents
+from omnizarr.formats import documents
 from omnizarr.formats.conventions import nczarr, nczarr_metadata
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, dimensions
-from omnizarr.nodes import consolidated, detection, hierarchy, nczarr_objects
+from omnizarr.nodes import consolidated, hierarchy, nczarr_objects
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath
+from omnizarr.nodes.naming import lists_members
+from omnizarr.nodes.nczarr_objects import group_at
 
 NodeType = Literal["array", "group"]
 
@@ -52,16 +53,12 @@ def listed(where: StorePath) -> Listed:
     if group is None:
         return Listed(is_nczarr=False, marks=None)
     marks = nczarr_metadata.listed(group.metadata, where.name)
-    beside = {} if _has_lists(group.metadata) else _beside(group.where, group.metadata, (nczarr.GROUP_OBJECT,))
+    beside = {} if lists_members(group.metadata) else _beside(group.where, group.metadata, (nczarr.GROUP_OBJECT,))
     lists = nczarr_metadata.find(group.metadata, beside)
     named: Mapping[NodeType, tuple[str, ...]] = {"array": lists.arrays or (), "group": lists.groups or ()}
     kind = next((kind for kind, names in named.items() if where.name in names), None)
-    is_nczarr = _has_lists(group.metadata) or bool(beside)
+    is_nczarr = lists_members(group.metadata) or bool(beside)
     return Listed(is_nczarr, marks if isinstance(marks, Mapping) else None, kind)
-
-
-def _has_lists(group: GroupMetadata) -> bool:
-    return any(name in group.attributes or name in group.unknown for name in nczarr.GROUP)
 
 
 def _beside(where: StorePath, metadata: Metadata, names: Sequence[str]) -> dict[str, Mapping[str, JSON]]:
@@ -74,7 +71,7 @@ def _beside(where: StorePath, metadata: Metadata, names: Sequence[str]) -> dict[
 
 def keeps_lists(where: StorePath, group: GroupMetadata) -> bool:
     """Return whether a group lists its members, in its document or, as netCDF-C 4.8.0 does, beside it."""
-    return _has_lists(group) or (group.dialect == "v2" and where.store.exists(where.prefix + nczarr.GROUP_OBJECT))
+    return lists_members(group) or (group.dialect == "v2" and where.store.exists(where.prefix + nczarr.GROUP_OBJECT))
 
 
 def enter(where: StorePath, kind: NodeType | None, marks: Mapping[str, JSON] | None = None) -> None:
@@ -116,19 +113,7 @@ def enter_new(where: StorePath, metadata: Metadata) -> None:
 
 
 def _group_above(where: StorePath) -> Found[GroupMetadata] | None:
-    return _group_at(where.parent) if where.path else None
-
-
-def _group_at(where: StorePath) -> Found[GroupMetadata] | None:
-    try:
-        found = detection.here(where, DIALECTS, "group")
-    except StoreError:
-        raise
-    except OmnizarrError:
-        return None  # broken
-    if found is None or not isinstance(found.metadata, GroupMetadata):
-        return None
-    return Found(found.where, found.metadata)
+    return group_at(where.parent) if where.path else None
 
 
 def _with_member(
@@ -221,7 +206,7 @@ def rebase(source: StorePath, target: StorePath) -> tuple[str, ...]:
 def _dataset_of(where: StorePath) -> StorePath:
     """Return the root of the dataset of NCZarr that a place is in: the outermost group above it that lists members."""
     for place in where.ancestors():
-        group = _group_at(place)
+        group = group_at(place)
         if group is not None and keeps_lists(group.where, group.metadata):
             return group.where
     return where

@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from omnizarr.errors import NotRepresentableError, OmnizarrError, StoreError
-from omnizarr.formats import dialect_named, documents
+from omnizarr.formats import DIALECTS, dialect_named, documents
+from omnizarr.formats.contract import Dialect
 from omnizarr.formats.conventions import nczarr_metadata as marks
-from omnizarr.model import JSON, ArrayMetadata, Metadata
+from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata
 from omnizarr.nodes import detection, renewing
+from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.naming import is_far
 from omnizarr.stores import bounded
@@ -40,6 +42,19 @@ def objects_beside(where: StorePath, names: Sequence[str]) -> dict[str, JSON]:
     return found
 
 
+def group_at(where: StorePath, formats: Sequence[Dialect] = DIALECTS) -> Found[GroupMetadata] | None:
+    """Return the group of one of some formats at a place; None if there is none, or if its document is broken."""
+    try:
+        found = detection.here(where, formats, "group")
+    except StoreError:
+        raise
+    except OmnizarrError:
+        return None
+    if found is None or not isinstance(found.metadata, GroupMetadata):
+        return None
+    return Found(found.where, found.metadata)
+
+
 def refuse_other_lengths(where: StorePath, metadata: ArrayMetadata) -> None:
     """Raise NotRepresentableError if NCZarr says how long the dimensions of an array are.
 
@@ -63,12 +78,7 @@ def _has_dimensions(where: StorePath, metadata: ArrayMetadata) -> bool:
         objects = objects_beside(where, marks.OBJECTS["array"])
     if metadata.dialect == "v3" and metadata.dimension_names:
         place = where if where.path else renewing.from_above(where)
-        try:
-            group = None if place is None else detection.here(place.parent, (dialect_named("v3"),), "group")
-        except StoreError:
-            raise
-        except OmnizarrError:
-            group = None  # broken
+        group = None if place is None else group_at(place.parent, (dialect_named("v3"),))
         if place is not None and group is not None:
             entry = marks.listed(group.metadata, place.name)
     return bool(marks.find(metadata, objects, entry).references)

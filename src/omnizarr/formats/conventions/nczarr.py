@@ -18,7 +18,7 @@ import numpy as np
 from omnizarr.formats.conventions import fill_values
 from omnizarr.formats.conventions.contract import Carried, Convention, Fault, Nodes
 from omnizarr.formats.reader import is_list, is_object
-from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata
+from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, dimensions
 
 _PREFIX: Final = "_nczarr"
 _ATTRIBUTES: Final = "_nczarr_attr"
@@ -27,7 +27,7 @@ _NAMES: Final = frozenset(
     for kind in ("superblock", "group", "array", "attr")
     for name in (f"_nczarr_{kind}", f"_NCZARR_{kind.upper()}", f"_nczarr_{kind}s", f"_NCZARR_{kind.upper()}S")
 )
-GROUP: Final = ("_nczarr_group", "_NCZARR_GROUP")
+GROUP: Final = dimensions.NCZARR_GROUP
 """The note of a group, by the version of netCDF-C."""
 GROUP_OBJECT: Final = ".nczgroup"
 """The document beside those of a group in which netCDF-C 4.8.0 keeps it."""

@@ -64,8 +64,6 @@ _MEMBERS: Final[Mapping[str, str]] = {
     "chunk_grid": "chunk grid",
     "fill_value": "fill value",
 }
-_WITHOUT_EXTENSIONS: Final = frozenset({"v0", "v1", "v2", "v3"})
-"""Formats whose documents are not parsed to look for extensions, as only the drafts have them."""
 _LITTLE: Final = Named("bytes", {"endian": "little"})
 _ENCODED_ANEW: Final = "chunks are encoded again"
 
@@ -333,8 +331,8 @@ def _lose_members(members: Mapping[str, JSON], account: NodeLosses) -> None:
 
 
 def _lose_extensions(source: Metadata, account: NodeLosses) -> None:
-    """Account for extensions that may be ignored, of which the dialects of the drafts keep the spelling alone."""
-    if source.dialect in _WITHOUT_EXTENSIONS:
+    """Account for extensions that may be ignored, of which a node keeps the spelling alone."""
+    if not dialect_named(source.dialect).has_extensions:
         return
     memo = source.spellings.get(f"{source.dialect}:extensions")
     extensions = memo.document.get("extensions") if memo is not None else None
