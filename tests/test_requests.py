@@ -398,11 +398,11 @@ EXPECTED = {
             "get .zattrs, get g/a/zarr.json, get g/a/.zarray, get g/a/zarr.json, get g/a/.zarray, "
             "get g/a/.zattrs, list_prefix g/a/, delete g/a/.zarray, delete g/a/.zattrs, "
             "delete_prefix g/a/, set g/a/.zarray, exists .zmetadata, "
-            "get zarr.json, exists g/.zmetadata, get g/zarr.json"
+            "get zarr.json, exists g/.zmetadata, get g/zarr.json, exists g/.nczgroup"
         ),
         "delete array": (
-            "get g/.zmetadata, get g/a/.zarray, get g/a/.zattrs, delete_prefix g/a/, get zarr.json, "
-            "exists .zmetadata, get g/zarr.json, exists g/.zmetadata"
+            "get g/.zmetadata, get g/a/.zarray, get g/a/.zattrs, exists g/.nczgroup, delete_prefix g/a/, "
+            "get zarr.json, exists .zmetadata, get g/zarr.json, exists g/.zmetadata"
         ),
         "read attributes": "",
         "change attributes": (
@@ -412,15 +412,17 @@ EXPECTED = {
             "get g/.zgroup, get g/.zattrs, set g/.zattrs, exists .zmetadata, exists g/.zmetadata"
         ),
         "append": (
-            "get g/a/.zarray, get g/a/.zattrs, set g/a/2.0, set g/a/2.1, set g/a/.zarray, exists .zmetadata, "
-            "exists g/.zmetadata"
+            "get g/a/.nczvar, get g/a/.nczarray, get g/a/.zarray, get g/a/.zattrs, set g/a/2.0, set g/a/2.1, "
+            "set g/a/.zarray, exists .zmetadata, exists g/.zmetadata"
         ),
         "grow": (
-            "get g/a/.zarray, get g/a/.zattrs, exists g/a/2.0, exists g/a/2.1, set g/a/.zarray, "
+            "get g/a/.nczvar, get g/a/.nczarray, get g/a/.zarray, get g/a/.zattrs, exists g/a/2.0, exists g/a/2.1, "
+            "set g/a/.zarray, "
             "exists .zmetadata, exists g/.zmetadata"
         ),
         "shrink": (
-            "get g/a/.zarray, get g/a/.zattrs, set g/a/.zarray, delete g/a/1.0, delete g/a/1.1, "
+            "get g/a/.nczvar, get g/a/.nczarray, get g/a/.zarray, get g/a/.zattrs, set g/a/.zarray, "
+            "delete g/a/1.0, delete g/a/1.1, "
             "exists .zmetadata, exists g/.zmetadata"
         ),
         "read a chunk": "get g/a/0.0",
@@ -518,6 +520,17 @@ def requests_of(operation, zarr_format, engine, *, consolidated=False):
 def test_operation_asks_for_each_thing_once(zarr_format, operation, engine):
     asked = requests_of(operation, zarr_format, engine, consolidated=operation == "open consolidated")
     assert ", ".join(asked) == EXPECTED[zarr_format][operation]
+
+
+@pytest.mark.parametrize("operation", ["append", "grow", "shrink"])
+def test_growth_far_away_does_not_ask_for_what_only_netcdf_c_4_8_0_wrote(operation):
+    inner = MemoryStore()
+    omnizarr.create_array(inner, data=np.zeros((4, 6), "i4"), chunks=(2, 3), zarr_format=2)
+    array = omnizarr.open_array(store := far(inner), mode="r+", zarr_format=2)
+    store.reset()
+    OPERATIONS[operation][1](array)
+    assert not [key for _, key in store.log if key and ".ncz" in key]
+    assert [key for _, key in store.log if key == ".zarray"]
 
 
 COPIED = {

@@ -14,6 +14,10 @@ FAST = {
 DATE = "Sun, 22 Nov 2026 00:00:00 GMT"
 
 
+_PORTS = set()
+"""Those that servers of this process have had: clients are shared by URL, and remember what a server cannot do."""
+
+
 @contextlib.contextmanager
 def recording(*, has_conditions=False):
     """Yield a server that runs; `has_conditions`: PUT takes notice of If-Match and If-None-Match, as S3 does."""
@@ -38,6 +42,10 @@ class Recording(ThreadingHTTPServer):
         self.values, self.asked, self.answer, self.put_answer, self.knows_ranges = {}, [], None, None, True
         self.lock = threading.Lock()
         super().__init__(("127.0.0.1", 0), Handler)
+        while self.server_port in _PORTS:
+            self.server_close()
+            super().__init__(("127.0.0.1", 0), Handler)
+        _PORTS.add(self.server_port)
 
     def handle_error(self, request, client_address):
         """Say nothing: clients may go away."""
