@@ -21,6 +21,7 @@ TYPES_ONLY = {
     ("omnizarr.nodes.info_html", "omnizarr.nodes.array"): "shows the node that calls it",
     ("omnizarr.nodes.info_html", "omnizarr.nodes.group"): "the same",
     ("omnizarr.nodes.extremes", "omnizarr.nodes.array"): "reads a line of one, for the picture that the node shows",
+    ("omnizarr.nodes.members", "omnizarr.nodes.group"): "lists the groups that are members of one",
     ("omnizarr.nodes.showing", "omnizarr.nodes.array"): "shows the node that calls it",
     ("omnizarr.nodes.showing", "omnizarr.nodes.group"): "the same",
     ("omnizarr.nodes.showing.around", "omnizarr.nodes.array"): "the same",

@@ -49,8 +49,9 @@ if TYPE_CHECKING:
     from omnizarr.engine.cache import ChunkCache
     from omnizarr.nodes.array import Array
     from omnizarr.nodes.config import ArrayConfig
-    from omnizarr.nodes.group import Group, UnreadableNode
+    from omnizarr.nodes.group import Group
     from omnizarr.nodes.lazy.view import LazyArray
+    from omnizarr.nodes.members import UnreadableNode
     from omnizarr.nodes.reading import read_many
     from omnizarr.settings import config
     from omnizarr.tools.advise import advise
@@ -123,11 +124,9 @@ _NAMES: Final = {
         "engine.cache": ("ChunkCache",),
         "nodes.array": ("Array",),
         "nodes.config": ("ArrayConfig",),
-        "nodes.group": (
-            "Group",
-            "UnreadableNode",
-        ),
+        "nodes.group": ("Group",),
         "nodes.lazy.view": ("LazyArray",),
+        "nodes.members": ("UnreadableNode",),
         "nodes.reading": ("read_many",),
         "settings": ("config",),
         "tools.advise": ("advise",),

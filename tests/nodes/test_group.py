@@ -501,31 +501,3 @@ def test_replacing_an_array_lets_no_chunk_of_one_that_has_lost_its_documents_com
     )
     np.testing.assert_array_equal(array[...], [0, 0, 0])
     assert store.get("x/notes.txt") == b"mine"
-
-
-# -- names that are listed and counted --------------------------------------------------
-
-
-def test_listing_a_group_looks_at_its_members_once():
-    store = FaultyStore(MemoryStore())
-    group = omnizarr.create_group(store)
-    group.create_group("a")
-    store.reset()
-    assert list(group) == ["a"]
-    assert store.requests == {"list_dir": 1, "get": 1}
-
-
-def test_length_of_a_group_is_that_of_the_moment_whatever_iterators_there_are():
-    group = omnizarr.create_group({})
-    group.create_group("a")
-    names = iter(group)
-    assert len(group) == 1
-    group.create_group("b")
-    assert len(group) == 2
-    assert next(names) == "a"
-    again = iter(group)
-    assert next(again) == "a"
-    group.create_group("c")
-    assert len(group) == 3
-    iter(group)
-    assert (len(group), list(group), sorted(group)) == (3, ["a", "b", "c"], ["a", "b", "c"])

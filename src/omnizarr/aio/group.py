@@ -15,9 +15,10 @@ from omnizarr.api import opening
 from omnizarr.errors import NodeNotFoundError
 from omnizarr.model import ArrayMetadata, GroupMetadata
 from omnizarr.nodes.array import Array
-from omnizarr.nodes.group import Group, UnreadableNode
+from omnizarr.nodes.group import Group
 from omnizarr.nodes.info_tree import Tree
 from omnizarr.nodes.location import StorePath
+from omnizarr.nodes.members import UnreadableNode
 from omnizarr.nodes.node import NodeProperties
 from omnizarr.stores.tasks import waited
 

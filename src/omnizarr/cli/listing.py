@@ -14,8 +14,9 @@ from omnizarr.formats.conventions.ome import summary
 from omnizarr.model import Note
 from omnizarr.nodes import info, info_rows, wording
 from omnizarr.nodes.array import Array
-from omnizarr.nodes.group import Group, UnreadableNode
+from omnizarr.nodes.group import Group
 from omnizarr.nodes.info import ArrayFacts, Facts, GroupFacts, UnreadableFacts
+from omnizarr.nodes.members import UnreadableNode
 from omnizarr.support.text import visible
 from omnizarr.tools.describe import members
 from omnizarr.tools.ls.report import Entry

@@ -31,9 +31,10 @@ from omnizarr.cli.trace import traced
 from omnizarr.errors import ContainsGroupError, OmnizarrError, StoreError
 from omnizarr.model import Note
 from omnizarr.nodes.array import Array
-from omnizarr.nodes.group import Group, UnreadableNode
+from omnizarr.nodes.group import Group
 from omnizarr.nodes.info import ArrayFacts, Facts, GroupFacts, UnreadableFacts
 from omnizarr.nodes.labels import positions
+from omnizarr.nodes.members import UnreadableNode
 from omnizarr.stores import pipelines
 from omnizarr.support.lazy import Lazy
 from omnizarr.support.progress import Tick

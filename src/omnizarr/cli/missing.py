@@ -17,7 +17,7 @@ from omnizarr.cli.trace import traced
 from omnizarr.errors import StoreLimitError
 from omnizarr.nodes import wording
 from omnizarr.nodes.array import Array
-from omnizarr.nodes.group import UnreadableNode
+from omnizarr.nodes.members import UnreadableNode
 from omnizarr.support.text import visible
 from omnizarr.tools.describe import walk
 from omnizarr.tools.missing import missing as find

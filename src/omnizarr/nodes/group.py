@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from operator import itemgetter
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, Unpack, cast, overload
-from weakref import ReferenceType, ref
-
-import numpy as np
 
 from omnizarr import metadata as public
 from omnizarr.errors import (
@@ -30,7 +26,6 @@ from omnizarr.nodes.attributes import Attrs, to_json
 from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.consolidated import Snapshot
 from omnizarr.nodes.detection import Found
-from omnizarr.nodes.info_tree import Tree, draw
 from omnizarr.nodes.late import (
     contents,
     habits,
@@ -44,17 +39,10 @@ from omnizarr.nodes.late import (
     showing,
 )
 from omnizarr.nodes.location import StorePath
+from omnizarr.nodes.members import Member, Members, UnreadableNode
 from omnizarr.nodes.naming import Named, children, lists_members
-from omnizarr.nodes.node import Node
-from omnizarr.nodes.options import (
-    ArrayOptions,
-    FillOptions,
-    MemberLikeFillOptions,
-    MemberLikeOptions,
-    MemberOptions,
-    RequireOptions,
-    shows,
-)
+from omnizarr.nodes.new_arrays import NewArrays
+from omnizarr.nodes.options import ArrayOptions, RequireOptions, shows
 from omnizarr.nodes.walk import walk
 from omnizarr.stores import threads
 from omnizarr.stores.resolve import refuse_other_format, resolve_root
@@ -62,7 +50,7 @@ from omnizarr.support.lazy import Lazy
 from omnizarr.support.text import visible
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, DTypeLike
+    from numpy.typing import DTypeLike
 
     from omnizarr.nodes import creating
     from omnizarr.nodes.new_hierarchy import Formats, New
@@ -73,68 +61,11 @@ else:
 
 T = TypeVar("T")
 
-# Types of what a path leads to and what a group lists, for type checkers.
+# Type of what a path leads to, for type checkers.
 AnyNode: TypeAlias = "Array | Group"
-Member: TypeAlias = "Array | Group | UnreadableNode"
 
 
-class UnreadableNode:
-    """A member of a group whose metadata cannot be read, listed with its error.
-
-    Attributes
-    ----------
-    store_path : StorePath
-    error : OmnizarrError
-        The error that opening the node raises.
-    """
-
-    def __init__(self, store_path: StorePath, error: OmnizarrError) -> None:
-        self.store_path = store_path
-        self.error = error
-
-    @property
-    def path(self) -> str:
-        """Path within the store, without a leading slash."""
-        return self.store_path.path
-
-    @property
-    def name(self) -> str:
-        """Path with a leading slash."""
-        return f"/{self.store_path.path}"
-
-    @property
-    def basename(self) -> str:
-        """Last part of the path."""
-        return self.store_path.name
-
-    def __repr__(self) -> str:
-        return f"<Unreadable {visible(self.name)}: {visible(self.error.message)}>"
-
-
-class _Names(Iterator[str]):
-    """The names of members. They are looked up when they are counted, or when the first is requested."""
-
-    __slots__ = ("__weakref__", "_members", "_names")
-
-    def __init__(self, members: Callable[[], Iterable[tuple[str, object]]]) -> None:
-        self._members = members
-        self._names: Iterator[str] | None = None
-
-    def __next__(self) -> str:
-        if self._names is None:
-            self._names = (name for name, _ in self._members())
-        return next(self._names)
-
-    def count(self) -> int | None:
-        """Return the number of names; None if they have been looked up already."""
-        if self._names is not None:
-            return None
-        names = [name for name, _ in self._members()]
-        self._names = iter(names)
-        return len(names)
-
-
-class Group(Node):
+class Group(Members, NewArrays):
     """A group in a store.
 
     You get groups from `omnizarr.open_group`, `omnizarr.create_group` and other groups. A group keeps only its
@@ -153,7 +84,7 @@ class Group(Node):
         └── temp (365, 180) float32
     """
 
-    __slots__ = ("_asked", "_config", "_copies", "_metadata")
+    __slots__ = ("_config", "_copies", "_metadata")
 
     _metadata: GroupMetadata
 
@@ -168,7 +99,7 @@ class Group(Node):
         self._metadata = metadata
         self._config = config
         self._copies = snapshot
-        self._asked: ReferenceType[_Names] | None = None
+        self._asked = None
 
     @property
     def _snapshot(self) -> Snapshot | None:
@@ -443,35 +374,6 @@ class Group(Node):
             else:
                 yield name, self._node(found)
 
-    def members(
-        self, max_depth: int | None = 0, *, use_consolidated_for_children: bool = True
-    ) -> tuple[tuple[str, Member], ...]:
-        """Return (path relative to this group, node) for each node below. A group comes before its members.
-
-        A node that cannot be read is returned as `UnreadableNode`.
-
-        Parameters
-        ----------
-        max_depth : int, optional
-            0: only direct members; None: all depths.
-        use_consolidated_for_children : bool
-            Whether to use consolidated metadata, if the group was opened from it.
-
-        Raises
-        ------
-        ValueError
-            If `max_depth` is negative.
-
-        Examples
-        --------
-        >>> import omnizarr
-        >>> root = omnizarr.create_group({})
-        >>> root["ocean/temp"] = [1, 2, 3]
-        >>> root.members(max_depth=None)
-        (('ocean', <Group /ocean memory>), ('ocean/temp', <Array /ocean/temp (3,) int64 memory>))
-        """
-        return tuple(self._walk(max_depth, use_consolidated_for_children=use_consolidated_for_children))
-
     def _walk(
         self, max_depth: int | None, *, use_consolidated_for_children: bool = True
     ) -> Iterator[tuple[str, Member]]:
@@ -486,254 +388,6 @@ class Group(Node):
         skip = len(self._where.prefix)
         for _, node in walk(cast("Member", top), _below, max_depth=max_depth, concurrency=concurrency):
             yield node.path[skip:], node
-
-    def nmembers(self, max_depth: int | None = 0) -> int:
-        """Return the number of nodes below. `max_depth` is that of `members`.
-
-        Examples
-        --------
-        >>> import omnizarr
-        >>> root = omnizarr.create_group({})
-        >>> root["ocean/temp"] = [1, 2, 3]
-        >>> root.nmembers(), root.nmembers(max_depth=None)
-        (1, 2)
-        """
-        return sum(1 for _ in self._walk(max_depth))
-
-    def __len__(self) -> int:
-        # `list(group)` asks for an iterator, then for the length, then for the names. One lookup answers all
-        # three.
-        asked, self._asked = self._asked, None
-        names = None if asked is None else asked()
-        count = None if names is None else names.count()
-        return self.nmembers() if count is None else count
-
-    def __bool__(self) -> bool:
-        return True  # an empty group is not false
-
-    def __iter__(self) -> Iterator[str]:
-        names = _Names(self._children)
-        self._asked = ref(names)
-        return names
-
-    def keys(self) -> Iterator[str]:
-        """Yield the names of the direct members.
-
-        Examples
-        --------
-        >>> import omnizarr
-        >>> root = omnizarr.create_group({})
-        >>> root["ocean/temp"] = [1, 2, 3]
-        >>> list(root.keys())
-        ['ocean']
-        """
-        return iter(self)
-
-    def values(self) -> Iterator[Member]:
-        """Yield the direct members.
-
-        Examples
-        --------
-        >>> import omnizarr
-        >>> root = omnizarr.create_group({})
-        >>> root["ocean/temp"] = [1, 2, 3]
-        >>> list(root.values())
-        [<Group /ocean memory>]
-        """
-        return map(itemgetter(1), self._children())
-
-    def items(self) -> Iterator[tuple[str, Member]]:
-        """Yield name and node of each direct member.
-
-        Examples
-        --------
-        >>> import omnizarr
-        >>> root = omnizarr.create_group({})
-        >>> root["ocean/temp"] = [1, 2, 3]
-        >>> dict(root.items())
-        {'ocean': <Group /ocean memory>}
-        """
-        return self._children()
-
-    def groups(self) -> Iterator[tuple[str, Group]]:
-        """Yield name and group of each direct member that is a group.
-
-        Examples
-        --------
-        >>> import omnizarr
-        >>> root = omnizarr.create_group({})
-        >>> root["ocean/temp"] = [1, 2, 3]
-        >>> dict(root.groups())
-        {'ocean': <Group /ocean memory>}
-        """
-        for name, node in self._children():
-            if isinstance(node, Group):
-                yield name, node
-
-    def group_keys(self) -> Iterator[str]:
-        """Yield the names of the direct members that are groups.
-
-        Examples
-        --------
-        >>> import omnizarr
-        >>> root = omnizarr.create_group({})
-        >>> root["ocean/temp"] = [1, 2, 3]
-        >>> list(root.group_keys())
-        ['ocean']
-        """
-        return map(itemgetter(0), self.groups())
-
-    def group_values(self) -> Iterator[Group]:
-        """Yield the direct members that are groups.
-
-        Examples
-        --------
-        >>> import omnizarr
-        >>> root = omnizarr.create_group({})
-        >>> root["ocean/temp"] = [1, 2, 3]
-        >>> list(root.group_values())
-        [<Group /ocean memory>]
-        """
-        return map(itemgetter(1), self.groups())
-
-    def arrays(self) -> Iterator[tuple[str, Array]]:
-        """Yield name and array of each direct member that is an array.
-
-        Examples
-        --------
-        >>> import omnizarr
-        >>> root = omnizarr.create_group({})
-        >>> root["ocean/temp"] = [1, 2, 3]
-        >>> dict(root["ocean"].arrays())
-        {'temp': <Array /ocean/temp (3,) int64 memory>}
-        """
-        for name, node in self._children():
-            if isinstance(node, Array):
-                yield name, node
-
-    def array_keys(self) -> Iterator[str]:
-        """Yield the names of the direct members that are arrays.
-
-        Examples
-        --------
-        >>> import omnizarr
-        >>> root = omnizarr.create_group({})
-        >>> root["ocean/temp"] = [1, 2, 3]
-        >>> list(root["ocean"].array_keys())
-        ['temp']
-        """
-        return map(itemgetter(0), self.arrays())
-
-    def array_values(self) -> Iterator[Array]:
-        """Yield the direct members that are arrays.
-
-        Examples
-        --------
-        >>> import omnizarr
-        >>> root = omnizarr.create_group({})
-        >>> root["ocean/temp"] = [1, 2, 3]
-        >>> list(root["ocean"].array_values())
-        [<Array /ocean/temp (3,) int64 memory>]
-        """
-        return map(itemgetter(1), self.arrays())
-
-    def visit(self, function: Callable[[str], T | None]) -> T | None:
-        """Call `function` with the path of each node below.
-
-        Stop at the first result that is not None, and return it.
-
-        Examples
-        --------
-        >>> import omnizarr
-        >>> root = omnizarr.create_group({})
-        >>> root["ocean/temp"] = [1, 2, 3]
-        >>> root.visit(print)
-        ocean
-        ocean/temp
-        """
-        return self.visititems(lambda path, _: function(path))
-
-    def visititems(self, function: Callable[[str, Member], T | None]) -> T | None:
-        """Call `function` with path and node of each node below.
-
-        Stop at the first result that is not None, and return it.
-
-        Examples
-        --------
-        >>> import omnizarr
-        >>> root = omnizarr.create_group({})
-        >>> root["ocean/temp"] = [1, 2, 3]
-        >>> root.visititems(lambda path, node: path if isinstance(node, omnizarr.Array) else None)
-        'ocean/temp'
-        """
-        for path, node in self._walk(None):
-            result = function(path, node)
-            if result is not None:
-                return result
-        return None
-
-    def visitkeys(self, function: Callable[[str], T | None]) -> T | None:
-        """Call `function` with the path of each node below, as `visit` does.
-
-        Examples
-        --------
-        >>> import omnizarr
-        >>> root = omnizarr.create_group({})
-        >>> root["ocean/temp"] = [1, 2, 3]
-        >>> root.visitkeys(print)
-        ocean
-        ocean/temp
-        """
-        return self.visit(function)
-
-    def visitvalues(self, function: Callable[[Member], T | None]) -> T | None:
-        """Call `function` with each node below.
-
-        Stop at the first result that is not None, and return it.
-
-        Examples
-        --------
-        >>> import omnizarr
-        >>> root = omnizarr.create_group({})
-        >>> root["a/t"] = [1, 2]
-        >>> root.visitvalues(print)
-        <Group /a memory>
-        <Array /a/t (2,) int64 memory>
-        """
-        return self.visititems(lambda _, node: function(node))
-
-    def tree(
-        self,
-        expand: bool | None = None,  # noqa: FBT001 - zarr's signature
-        level: int | None = None,
-        *,
-        max_nodes: int = 500,
-        plain: bool = False,
-    ) -> Tree:
-        """Return a drawing of the nodes below.
-
-        Parameters
-        ----------
-        expand : bool
-            Has no effect. It is accepted because zarr-python has it.
-        level : int, optional
-            How deep to go. 0: only direct members; None: all depths.
-        max_nodes : int
-            Maximum number of nodes to draw.
-        plain : bool
-            Has no effect. The text is always plain.
-
-        Examples
-        --------
-        >>> import omnizarr
-        >>> root = omnizarr.create_group({})
-        >>> root["ocean/temp"] = [1, 2, 3]
-        >>> root.tree()
-        /
-        └── ocean
-            └── temp (3,) int64
-        """
-        return draw(self.name, self._walk(level), max_nodes)
 
     # -- creating and removing ----------------------------------------------------------
 
@@ -820,68 +474,6 @@ class Group(Node):
     create = create_array
 
     @shows(RequireOptions)
-    def array(self, name: str, data: ArrayLike, **options: Unpack[RequireOptions]) -> Array:
-        """Store values as an array at a path, and return it. Keywords are those of `create_array`.
-
-        >>> import omnizarr
-        >>> omnizarr.create_group({}).array("t", [1, 2, 3], chunks=(2,))
-        <Array /t (3,) int64 memory>
-        """
-        return self.create_array(name, data=data, **options)
-
-    @shows(RequireOptions)
-    def create_dataset(
-        self,
-        name: str,
-        shape: Shape | None = None,
-        dtype: DTypeLike | None = None,
-        data: ArrayLike | None = None,
-        *,
-        compression: str | int | bool | None = None,
-        compression_opts: int | None = None,
-        shuffle: bool = False,
-        fletcher32: bool = False,
-        fillvalue: object = None,
-        maxshape: tuple[int | None, ...] | None = None,
-        **options: Unpack[RequireOptions],
-    ) -> Array:
-        """Create an array below this group, with the keywords of h5py or those of `create_array`, and return it.
-
-        Parameters
-        ----------
-        name : str
-        shape : int or tuple of int, optional
-        dtype : data type, optional
-        data : array_like, optional
-        compression : {"gzip", 0, ..., 9, True}, optional
-            gzip, with its level. Other codecs are `compressors` of `create_array`.
-        compression_opts : int, optional
-            Level of gzip; 4 by default.
-        shuffle : bool
-            Shuffle the bytes of elements before they are compressed, by Blosc with zlib.
-        fletcher32 : bool
-            Store a checksum with each chunk. It is CRC-32C, which other programs check too.
-        fillvalue : scalar, optional
-            `fill_value` of `create_array`.
-        maxshape : tuple of (int or None), optional
-            Has no effect: every array can be resized.
-        **options
-            Other keywords of `create_array`.
-
-        Examples
-        --------
-        >>> import omnizarr
-        >>> root = omnizarr.create_group({})
-        >>> root.create_dataset("t", (3,), "f4", compression="gzip", compression_opts=9, fillvalue=-1)[:]
-        array([-1., -1., -1.], dtype=float32)
-        """
-        chosen = habits.from_h5py(compression, compression_opts, fillvalue, shuffle=shuffle, fletcher32=fletcher32)
-        for theirs, ours in (("compression", "compressors"), ("fillvalue", "fill_value")):
-            if ours in chosen and ours in options:
-                raise TypeError(f"{ours} and h5py's {theirs} are both given: leave out one of them")
-        return self.create_array(name, **options, **chosen, **_given(shape=shape, dtype=dtype, data=data))
-
-    @shows(RequireOptions)
     def require_array(
         self,
         name: str,
@@ -963,26 +555,12 @@ class Group(Node):
         """
         if not (lists_members(self._metadata) if is_added else self._is_listed(path)):
             return
-        where = self._where / path
-        for above in where.ancestors():
-            if new is not None and len(above.path) > len(self._where.path):
-                nczarr_members.enter(above, "group")
-        if isinstance(new, nczarr_members.Listed):
-            nczarr_members.enter(where, new.kind, new.marks)
-        elif new is None:
-            nczarr_members.enter(where, None)
-        else:
-            nczarr_members.enter_new(where, new)
+        nczarr_members.enter_below(self._where, self._where / path, new)
         self.refresh()
 
     def _is_listed(self, path: str) -> bool:
         """Return whether this group, or that directly above a node, lists its members."""
-        if lists_members(self._metadata):
-            return True
-        where = self._where / path
-        if where.parent.path == self._where.path:
-            return nczarr_members.keeps_lists(self._where, self._metadata)
-        return nczarr_members.listed(where).is_nczarr
+        return nczarr_members.is_listed_below(self._where, self._metadata, self._where / path)
 
     def create_hierarchy(
         self, nodes: Mapping[str, ArrayMetadata | GroupMetadata], *, overwrite: bool = False
@@ -1007,117 +585,6 @@ class Group(Node):
         for path, node in create_nodes(self._where, nodes, self._config, self._snapshot, overwrite=overwrite):
             self._enter(path, node._metadata, is_added=True)  # noqa: SLF001 - a node as well
             yield path, node
-
-    @shows(MemberOptions)
-    def empty(self, *, name: str, shape: Any, **options: Unpack[MemberOptions]) -> Array:
-        """Create an array whose elements are not set. They read as the fill value.
-
-        Examples
-        --------
-        >>> import omnizarr
-        >>> root = omnizarr.create_group({})
-        >>> root.empty(name="t", shape=(2,))
-        <Array /t (2,) float64 memory>
-        """
-        options.setdefault("dtype", np.dtype("float64"))
-        return self.create_array(name, shape=shape, **options)
-
-    @shows(MemberOptions)
-    def zeros(self, *, name: str, shape: Any, **options: Unpack[MemberOptions]) -> Array:
-        """Create an array of zeros.
-
-        Examples
-        --------
-        >>> import omnizarr
-        >>> root = omnizarr.create_group({})
-        >>> root.zeros(name="t", shape=(2,))[:]
-        array([0., 0.])
-        """
-        options.setdefault("fill_value", 0)
-        return self.empty(name=name, shape=shape, **options)
-
-    @shows(MemberOptions)
-    def ones(self, *, name: str, shape: Any, **options: Unpack[MemberOptions]) -> Array:
-        """Create an array of ones.
-
-        Examples
-        --------
-        >>> import omnizarr
-        >>> root = omnizarr.create_group({})
-        >>> root.ones(name="t", shape=(2,))[:]
-        array([1., 1.])
-        """
-        options.setdefault("fill_value", 1)
-        return self.empty(name=name, shape=shape, **options)
-
-    @shows(FillOptions)
-    def full(self, *, name: str, shape: Any, fill_value: Any, **options: Unpack[FillOptions]) -> Array:
-        """Create an array in which every element has the same value.
-
-        Examples
-        --------
-        >>> import omnizarr
-        >>> root = omnizarr.create_group({})
-        >>> root.full(name="t", shape=(2,), fill_value=7)[:]
-        array([7., 7.])
-        """
-        return self.empty(name=name, shape=shape, fill_value=fill_value, **options)
-
-    @shows(MemberLikeOptions)
-    def empty_like(self, *, name: str, data: Any, **options: Unpack[MemberLikeOptions]) -> Array:
-        """Create an array with the shape, data type, chunks and codecs of another.
-
-        Examples
-        --------
-        >>> import omnizarr
-        >>> root = omnizarr.create_group({})
-        >>> root["ocean/temp"] = [1, 2, 3]
-        >>> root.empty_like(name="copy", data=root["ocean/temp"])
-        <Array /copy (3,) int64 memory>
-        """
-        return self._like(name, data, options)
-
-    @shows(MemberLikeOptions)
-    def zeros_like(self, *, name: str, data: Any, **options: Unpack[MemberLikeOptions]) -> Array:
-        """Create an array of zeros with the shape, data type, chunks and codecs of another.
-
-        Examples
-        --------
-        >>> import omnizarr
-        >>> root = omnizarr.create_group({})
-        >>> root["ocean/temp"] = [1, 2, 3]
-        >>> root.zeros_like(name="copy", data=root["ocean/temp"])[:]
-        array([0, 0, 0])
-        """
-        return self._like(name, data, {"fill_value": 0, **options})
-
-    @shows(MemberLikeOptions)
-    def ones_like(self, *, name: str, data: Any, **options: Unpack[MemberLikeOptions]) -> Array:
-        """Create an array of ones with the shape, data type, chunks and codecs of another.
-
-        Examples
-        --------
-        >>> import omnizarr
-        >>> root = omnizarr.create_group({})
-        >>> root["ocean/temp"] = [1, 2, 3]
-        >>> root.ones_like(name="copy", data=root["ocean/temp"])[:]
-        array([1, 1, 1])
-        """
-        return self._like(name, data, {"fill_value": 1, **options})
-
-    @shows(MemberLikeFillOptions)
-    def full_like(self, *, name: str, data: Any, fill_value: Any, **options: Unpack[MemberLikeFillOptions]) -> Array:
-        """Create an array of one value with the shape, data type, chunks and codecs of another.
-
-        Examples
-        --------
-        >>> import omnizarr
-        >>> root = omnizarr.create_group({})
-        >>> root["ocean/temp"] = [1, 2, 3]
-        >>> root.full_like(name="copy", data=root["ocean/temp"], fill_value=7)[:]
-        array([7, 7, 7])
-        """
-        return self._like(name, data, {"fill_value": fill_value, **options})
 
     def _like(self, name: str, data: Any, options: Mapping[str, Any]) -> Array:
         found = creating.like(data, {"zarr_format": self.zarr_format, **options})
@@ -1381,10 +848,6 @@ def create_node(
         return Group(made.where, made.metadata, config, snapshot)
     found = hierarchy.create(where, metadata, overwrite=True) if overwrite else hierarchy.require(where, metadata)
     return Group(found.where, found.metadata, config, snapshot)
-
-
-def _given(**options: Any) -> Any:
-    return {name: value for name, value in options.items() if value is not None}
 
 
 def _below(node: Member) -> Iterator[Member] | None:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         info,
         info_card,
         info_html,
+        info_tree,
         nczarr_members,
         nczarr_objects,
         new_hierarchy,
@@ -29,6 +30,7 @@ else:
     info = Lazy("omnizarr.nodes.info")
     info_card = Lazy("omnizarr.nodes.info_card")
     info_html = Lazy("omnizarr.nodes.info_html")
+    info_tree = Lazy("omnizarr.nodes.info_tree")
     nczarr_members = Lazy("omnizarr.nodes.nczarr_members")
     nczarr_objects = Lazy("omnizarr.nodes.nczarr_objects")
     new_hierarchy = Lazy("omnizarr.nodes.new_hierarchy")
@@ -45,6 +47,7 @@ __all__ = [
     "info",
     "info_card",
     "info_html",
+    "info_tree",
     "nczarr_members",
     "nczarr_objects",
     "new_hierarchy",

@@ -112,6 +112,32 @@ def enter_new(where: StorePath, metadata: Metadata) -> None:
     enter(where, metadata.node_type if is_known else None)
 
 
+def enter_below(group: StorePath, where: StorePath, new: Metadata | Listed | None) -> None:
+    """Update the entries of a node below a group, and of the groups between them, which may be new.
+
+    `new` is what was created there, or the entry that the node had elsewhere; None if it is gone.
+    """
+    if new is not None:
+        for above in where.ancestors():
+            if len(above.path) > len(group.path):
+                enter(above, "group")
+    if isinstance(new, Listed):
+        enter(where, new.kind, new.marks)
+    elif new is None:
+        enter(where, None)
+    else:
+        enter_new(where, new)
+
+
+def is_listed_below(group: StorePath, metadata: GroupMetadata, where: StorePath) -> bool:
+    """Return whether a group, or the group directly above a node below it, lists its members."""
+    if lists_members(metadata):
+        return True
+    if where.parent.path == group.path:
+        return keeps_lists(group, metadata)
+    return listed(where).is_nczarr
+
+
 def _group_above(where: StorePath) -> Found[GroupMetadata] | None:
     return group_at(where.parent) if where.path else None
 

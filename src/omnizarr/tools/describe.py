@@ -13,10 +13,11 @@ from omnizarr.model import Note
 from omnizarr.nodes import bindings, consolidated, detection, info, meaning, naming
 from omnizarr.nodes import walk as walks
 from omnizarr.nodes.array import Array
-from omnizarr.nodes.group import Group, UnreadableNode
+from omnizarr.nodes.group import Group
 from omnizarr.nodes.holdings import count
 from omnizarr.nodes.info import ArrayFacts, Consolidated, Facts, GroupFacts, UnreadableFacts
 from omnizarr.nodes.location import StorePath
+from omnizarr.nodes.members import UnreadableNode
 from omnizarr.stores import LocalStore, MemoryStore, Store, WrapperStore, pool
 from omnizarr.stores.wrap import synchronized
 from omnizarr.support.progress import Tick, silent

@@ -9,8 +9,9 @@ from omnizarr.formats import DIALECTS
 from omnizarr.model import ArrayMetadata, Metadata
 from omnizarr.nodes import wording
 from omnizarr.nodes.array import Array
-from omnizarr.nodes.group import Group, UnreadableNode
+from omnizarr.nodes.group import Group
 from omnizarr.nodes.location import StorePath, dialect_of
+from omnizarr.nodes.members import UnreadableNode
 from omnizarr.stores import verbs
 
 _MOST_CHARACTERS: Final = 200_000

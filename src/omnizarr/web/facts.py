@@ -33,9 +33,10 @@ from omnizarr.netcdf.cdl.times import Times
 from omnizarr.netcdf.header import Attribute
 from omnizarr.nodes import bindings, consolidated, extremes, holdings, info, info_rows, showing
 from omnizarr.nodes.array import Array
-from omnizarr.nodes.group import Group, UnreadableNode
+from omnizarr.nodes.group import Group
 from omnizarr.nodes.info import ArrayFacts
 from omnizarr.nodes.location import normalize
+from omnizarr.nodes.members import UnreadableNode
 from omnizarr.nodes.showing.meaning import Setting
 from omnizarr.nodes.showing.slices import as_selector
 from omnizarr.pictures.numbers import numbers_of

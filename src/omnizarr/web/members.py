@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import Final, TypeAlias
 
 from omnizarr.nodes.array import Array
-from omnizarr.nodes.group import Group, UnreadableNode
+from omnizarr.nodes.group import Group
+from omnizarr.nodes.members import UnreadableNode
 from omnizarr.support.locks import RLock
 
 Member: TypeAlias = Array | Group | UnreadableNode

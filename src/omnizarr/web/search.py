@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, Final
 
-from omnizarr.nodes.group import Group, Member, UnreadableNode
+from omnizarr.nodes.group import Group
+from omnizarr.nodes.members import Member, UnreadableNode
 from omnizarr.support.locks import RLock
 from omnizarr.tools import describe
 from omnizarr.web.stopping import Stop, StoppedError

@@ -29,9 +29,9 @@ from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.consolidated import Snapshot
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.group import Group as CoreGroup
-from omnizarr.nodes.group import UnreadableNode
 from omnizarr.nodes.indexers import AsType, points
 from omnizarr.nodes.location import StorePath as Place
+from omnizarr.nodes.members import UnreadableNode
 from omnizarr.stores import resolve
 from omnizarr.stores.tasks import waited
 from omnizarr.support.memo import ById

@@ -33,8 +33,9 @@ from omnizarr.netcdf.layouts.writing import LAYOUTS, QUANTIZED, format_special
 from omnizarr.netcdf.layouts.xarray import ENCODING, FILL_VALUE, UTF_8
 from omnizarr.netcdf.types import AnyType, UserType
 from omnizarr.nodes import chunking, detection
-from omnizarr.nodes.group import Group, UnreadableNode
+from omnizarr.nodes.group import Group
 from omnizarr.nodes.location import StorePath
+from omnizarr.nodes.members import UnreadableNode
 from omnizarr.nodes.naming import Named as NamedNodes
 from omnizarr.nodes.nczarr_objects import objects_at
 from omnizarr.stores import bounded

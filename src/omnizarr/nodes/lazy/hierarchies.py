@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 from omnizarr.formats import conventions
 from omnizarr.model import Metadata
 from omnizarr.nodes.array import Array
-from omnizarr.nodes.group import Group, UnreadableNode
+from omnizarr.nodes.group import Group
+from omnizarr.nodes.members import UnreadableNode
 
 
 class Variable(NamedTuple):

@@ -20,8 +20,9 @@ from omnizarr.model import ArrayMetadata
 from omnizarr.model.grids import Coords
 from omnizarr.nodes import bindings, erasing, holdings, info, naming
 from omnizarr.nodes.array import Array
-from omnizarr.nodes.group import Group, UnreadableNode
+from omnizarr.nodes.group import Group
 from omnizarr.nodes.location import StorePath, chunk_prefix
+from omnizarr.nodes.members import UnreadableNode
 from omnizarr.stores import LocalStore, PrefixStore, Store, WrapperStore
 from omnizarr.support.memo import Memo
 from omnizarr.support.progress import Progress, Tracker

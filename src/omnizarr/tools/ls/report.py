@@ -10,7 +10,8 @@ from typing import Any, Final, Literal
 from omnizarr.api import opening
 from omnizarr.nodes import info
 from omnizarr.nodes.array import Array
-from omnizarr.nodes.group import Group, UnreadableNode
+from omnizarr.nodes.group import Group
+from omnizarr.nodes.members import UnreadableNode
 from omnizarr.support.text import visible
 from omnizarr.tools import reaching
 from omnizarr.tools.describe import walk
