@@ -6,6 +6,7 @@
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from hashlib import md5
 
 from omnizarr.errors import StoreError
 from omnizarr.stores import Features, Store, WrapperStore, verbs
@@ -13,7 +14,7 @@ from omnizarr.stores.base import answers
 from omnizarr.stores.wrap.faults import FaultyStore
 from omnizarr.stores.wrap.observed import Asked, ObservedStore, Spans
 
-__all__ = ["FaultyStore", "UnlistableStore", "WatchedStore", "failing"]
+__all__ = ["DigestStore", "FaultyStore", "UnlistableStore", "WatchedStore", "failing"]
 
 
 class UnlistableStore(WrapperStore):
@@ -50,6 +51,19 @@ class UnlistableStore(WrapperStore):
     def _refuse(self, prefix: str) -> None:
         if prefix.startswith(self.below):
             raise StoreError("this store cannot list", store=repr(self), key=prefix)
+
+
+class DigestStore(WrapperStore):
+    """A store that lists digests of its values, as S3 does. Those of keys with `hidden` in them are not known."""
+
+    def __init__(self, store: Store, hidden: str = "\0") -> None:
+        super().__init__(store)
+        self.hidden = hidden
+
+    @answers(verbs.list_digests)
+    def _list_digests(self, prefix: str) -> Iterator[tuple[str, bytes | None]]:
+        for key in self.store.list_prefix(prefix):
+            yield key, None if self.hidden in key else md5(self.store.get(key), usedforsecurity=False).digest()
 
 
 class WatchedStore(ObservedStore):

@@ -10,7 +10,7 @@ import pytest
 
 import omnizarr
 from omnizarr.stores import MemoryStore, ObjectStore, verbs
-from tests.fakes import FaultyStore
+from tests.fakes import DigestStore, FaultyStore
 
 FAR = 32  # requests at once
 
@@ -843,6 +843,94 @@ def test_arrays_without_chunks_are_deleted_without_reading_them(many_nodes, monk
     omnizarr.delete_node(store, "g3", recursive=True)
     assert not [key for verb, key in store.log if verb == "get" and key.startswith("g3/a")]
     assert not [key for key in store.store.list() if key.startswith("g3/")]
+
+
+@pytest.fixture(scope="module")
+def many_chunks():
+    """An array of v2 with 200 chunks, and what becomes of it in v3: the same bytes."""
+    source, target = MemoryStore(), MemoryStore()
+    values = np.arange(1, 801).reshape(200, 4)
+    omnizarr.create_array(source, data=values, chunks=(1, 4), zarr_format=2, compressors=None)
+    omnizarr.convert(source, target, zarr_format=3)
+    return source, target
+
+
+def with_digests(store, hidden="\0"):
+    return far(DigestStore(store, hidden))
+
+
+def test_chunks_of_which_both_stores_list_the_same_digest_are_not_read_on_resuming(many_chunks):
+    source, target = map(with_digests, many_chunks)
+    done = omnizarr.convert(source, target, zarr_format=3, resume=True)
+    assert done.verified
+    assert (done.nodes[0].how, done.nodes[0].verified) == ("done before", "bytes")
+    assert "not read again" in done.nodes[0].remarks[0]
+    assert source.requests["get"] + target.requests["get"] <= 12
+    assert sum(store.requests[verb] for store in (source, target) for verb in ("list_prefix", "list_digests")) <= 3
+    assert source.requests["exists"] + target.requests["exists"] <= 2
+
+
+def test_only_chunks_without_a_digest_are_read_on_resuming(many_chunks):
+    source, target = many_chunks
+    source, target = with_digests(source, "10.0"), with_digests(target, "c/120/")
+    assert omnizarr.convert(source, target, zarr_format=3, resume=True).verified
+    read = {key for store in (source, target) for _, key in store.log if key.endswith(("/0", ".0"))}
+    assert {"110.0", "c/10/0", "120.0", "c/120/0"} <= read
+    assert len(read) == 6
+
+
+@pytest.mark.parametrize("change", ["other", "more", "less"])
+@pytest.mark.parametrize("changed", ["source", "target"])
+def test_chunk_that_changed_since_a_conversion_is_found_by_its_digest(many_chunks, changed, change):
+    stores = [MemoryStore({key: store.get(key) for key in store.list()}) for store in many_chunks]
+    key = {"source": "7.0", "target": "c/7/0"}[changed]
+    store, other = stores if changed == "source" else reversed(stores)
+    match change:
+        case "other":
+            store.set(key, bytes(32))
+        case "less":
+            store.delete(key)
+        case "more":
+            other.delete({"source": "c/7/0", "target": "7.0"}[changed])
+    with pytest.raises(omnizarr.errors.ChunkError, match="verification failed"):
+        omnizarr.convert(*map(with_digests, stores), zarr_format=3, resume=True)
+
+
+@pytest.mark.parametrize("options", [{}, {"compressors": "gzip"}, {"chunks": (3, 4)}])
+def test_chunks_that_an_interrupted_conversion_wrote_are_listed(many_chunks, options):
+    source, inner = many_chunks[0], MemoryStore()
+    faulty = FaultyStore(inner)
+    faulty.fail("set", 40, KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        omnizarr.convert(source, faulty, zarr_format=3, concurrency=1, **options)
+    written = sum(key.startswith("c/") for key in inner.list())
+    target = far(inner)
+    done = omnizarr.convert(far(source), target, zarr_format=3, resume=True, **options)
+    assert written > 30
+    assert options or done.chunks() == 200 - written  # otherwise, blocks of chunks are written again
+    assert target.requests["exists"] <= 40  # it was one for each chunk
+    assert target.requests["list_prefix"] <= 4
+    assert done.verified
+    assert omnizarr.diff(source, inner).equal
+
+
+def test_values_of_which_both_stores_list_the_same_digest_are_not_read_when_a_copy_is_resumed(many_chunks):
+    source, inner = many_chunks[0], MemoryStore()
+    faulty = FaultyStore(inner)
+    faulty.fail("set", 150, KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        omnizarr.copy_node(source, faulty)
+    left = 201 - sum(1 for key in inner.list())
+    inner.set("7.0", b"changed")
+    for expected in (left + 2, 0):
+        old, new = with_digests(source), with_digests(inner)
+        done = omnizarr.copy_node(old, new, resume=True)
+        assert done.keys - bool(expected) <= expected
+        assert old.requests["get"] <= expected + 6
+        assert new.requests["get"] <= 2 * expected + 10
+        assert old.requests["exists"] <= 2
+        assert {key: inner.get(key) for key in inner.list()} == {key: source.get(key) for key in source.list()}
+    assert done.remarks == ("the copy was complete already",)
 
 
 @pytest.mark.parametrize("few", [True, False])

@@ -18,6 +18,7 @@ from omnizarr.engine import budget
 from omnizarr.errors import ConflictError, Remedy, StaleError, StoreError, StoreLimitError
 from omnizarr.model import ArrayMetadata
 from omnizarr.nodes import detection, holdings
+from omnizarr.nodes.digests import Listed, Names, equal_names
 from omnizarr.nodes.location import StorePath, dialects_at
 from omnizarr.stores import LocalStore, Store, pool, verbs
 from omnizarr.stores.base import Buffer
@@ -316,6 +317,8 @@ class Layout:
         self._seen = 0
         self._there: set[int] | None = None
         """Hashes of the keys of the source, if that is listed again."""
+        self._equal: Names | None = None
+        """Keys of the target whose values need not be read."""
 
     def later(self) -> Layout | None:
         """Return what there is now, when all is copied, if keys have come or gone since `chunks` listed them.
@@ -402,15 +405,36 @@ class Layout:
     def others(self) -> Iterator[str]:
         """Yield the keys of the target that the source does not have, or no longer, when `chunks` has ended."""
         expected = {new: old for old, new in self._documents}
-        there = self._there
+        is_there = self._is_there()
         for prefix, other in self._prefixes().items():
             for key in list(self.target.store.list_prefix(other)):
                 old = expected.get(key, prefix + key[len(other) :])
                 is_besides = self._besides and key == f"{self.target.prefix}{self._besides}"
-                if is_besides:
-                    continue
-                if not (self.source.store.exists(old) if there is None else hash(old) in there):
+                if not is_besides and not is_there(old):
                     yield key
+
+    def _is_there(self) -> Callable[[str], bool]:
+        """Return a function that says whether the source has a key: it is listed if to ask for each takes longer."""
+        store, there, prefixes = self.source.store, self._there, tuple(self._prefixes())
+        if there is not None:
+            return lambda key: hash(key) in there
+        if store.features.listing != "complete" or store.features.concurrency <= 1:
+            return store.exists
+        listed = Names(hash(key) for prefix in prefixes for key in store.list_prefix(prefix))
+        return lambda key: key in listed or (not key.startswith(prefixes) and store.exists(key))
+
+    def unlike(self, pairs: Iterable[Pair]) -> Iterator[Pair]:
+        """Yield pairs without those whose values are certainly equal, by the digests that both stores list."""
+        if self._equal is None:
+            places = self._prefixes()
+
+            def new_name(key: str) -> str | None:
+                return next((new + key[len(old) :] for old, new in places.items() if key.startswith(old)), None)
+
+            ours = Listed(self.source.store, tuple(places), new_name)
+            self._equal = equal_names(ours, Listed(self.target.store, tuple(places.values()), str))
+        known = self._equal
+        yield from (pair for pair in pairs if pair[1] not in known) if len(known) else pairs
 
     def _prefixes(self) -> dict[str, str]:
         """Return prefixes of the source, none within another, with their new names."""

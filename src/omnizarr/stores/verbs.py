@@ -427,6 +427,17 @@ def list_sizes(store: Store, prefix: str) -> Iterator[tuple[str, int]]:
             yield key, size
 
 
+@verb("prefix", "list", "list_prefix", "get")
+def list_digests(store: Store, prefix: str) -> Iterator[tuple[str, bytes | None]]:
+    """Yield every key under `prefix` with a digest of its value, in any order.
+
+    Values with equal digests are equal, in other stores, too. Equal values may have different digests, and a value
+    may have none. Raises NotImplementedError, at the latest with the first key, if the store knows no digests without
+    reading: that is the default implementation.
+    """
+    raise NotImplementedError("the store lists no digests")
+
+
 # -- the specification's names --------------------------------------------------------------
 
 

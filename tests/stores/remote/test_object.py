@@ -305,6 +305,11 @@ class TestOnS3(OnServer):
     def place(self, s3):
         return s3
 
+    def test_digests_are_those_of_the_bytes(self, store):
+        verbs.set_many(store, (("a/b", b"abc"), ("a/c", b"message digest")))
+        sums = b"3 900150983cd24fb0d6963f7d28e17f72", b"14 f96b697d7cb7938d525a2f31aaf161d0"  # RFC 1321
+        assert sorted(verbs.list_digests(store, "a")) == [("a/b", sums[0]), ("a/c", sums[1])]
+
 
 @pytest.fixture(scope="module")
 def azure(azurite_server):

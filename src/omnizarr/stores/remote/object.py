@@ -65,6 +65,7 @@ from omnizarr.stores.remote.object_answers import (
     Version,
     are_same,
     body_of,
+    digest_of,
     excludes,
     grouped,
     max_value_bytes_of_machine,
@@ -900,6 +901,16 @@ class ObjectStore(Store):
         skip = len(self._prefix)
         found = ((meta["path"], meta["size"]) for page in self._pages(full) for meta in page)
         return ((path[skip:], size) for path, size in found if path.startswith(full) and is_key(path[skip:]))
+
+    @answers(verbs.list_digests)
+    def _list_digests(self, prefix: str) -> Iterator[tuple[str, bytes | None]]:
+        """Request page after page, which also contain ETags: those of S3 come from the bytes of values."""
+        if self._kind != "S3Store":
+            raise NotImplementedError("only S3 lists digests of values")
+        full = self._prefix + as_prefix(prefix)
+        skip = len(self._prefix)
+        found = ((meta["path"], meta) for page in self._pages(full) for meta in page)
+        return ((path[skip:], digest_of(meta)) for path, meta in found if path.startswith(full) and is_key(path[skip:]))
 
     def _pages(self, full: str) -> Iterator[Sequence[Mapping[str, Any]]]:
         stream = self._call(obstore.list, self._store, full or None, chunk_size=_PAGE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
@@ -18,6 +19,7 @@ else:
 _GAP: Final = 128 * 1024  # bytes between two parts that arrive sooner than the answer to another request
 MOST_AT_ONCE: Final = 16 * 2**20
 """Bytes up to which parts are fetched as one, and up to which a value is read without requesting its size."""
+_SUM: Final = re.compile(r"(?!0{32})[0-9a-f]{32}(-[1-9][0-9]{0,4})?")
 FARTHEST: Final = 2**53
 """Some servers cannot parse larger numbers; no object is this large."""
 
@@ -103,6 +105,21 @@ def are_same(one: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> 
         return one is other
     facts = ("e_tag", "version") if Version.of(one) else ("e_tag", "version", "size", "last_modified")
     return all(one.get(fact) == other.get(fact) for fact in facts)
+
+
+def digest_of(meta: Mapping[str, Any]) -> bytes | None:
+    """Return the size and the ETag of a value in S3 as a digest; None if that is not made of the bytes of the value.
+
+    Without encryption, it is their MD5 sum, or one of the sums of the parts of an upload. Servers that do not know the
+    sum, or encrypt, give another number to each upload, or none, or zeros.
+
+    >>> digest_of({"size": 3, "e_tag": '"900150983cd24fb0d6963f7d28e17f72"'})
+    b'3 900150983cd24fb0d6963f7d28e17f72'
+    """
+    tag = str(meta.get("e_tag") or "").strip('"')
+    if _SUM.fullmatch(tag) is None:
+        return None
+    return f"{meta['size']} {tag}".encode()
 
 
 def excludes(condition: Any, found: Mapping[str, Any] | None) -> bool:

@@ -179,7 +179,7 @@ _UNSEEN: Final = frozenset[Verb[..., Any]](
 _ONE_BY_ONE: Final = frozenset[Verb[..., Any]](
     {verbs.get_many_within, verbs.has_any, verbs.set_many, verbs.delete_many, verbs.set_in_new_folder}
 )
-_LISTINGS: Final = frozenset[Verb[..., Any]]({verbs.list, verbs.list_prefix, verbs.list_sizes})
+_LISTINGS: Final = frozenset[Verb[..., Any]]({verbs.list, verbs.list_prefix, verbs.list_sizes, verbs.list_digests})
 _FACTS: Final[dict[Verb[..., Any], tuple[str, Callable[..., Spans], Callable[[Any, Any], int | None]]]] = {
     verbs.get: ("get", lambda _, span=None: span, _value),
     verbs.get_within: ("get", _no_span, _value),

@@ -253,8 +253,8 @@ class PrefixStore(WrapperStore):
             return NotImplemented
         if verb is verbs.list_prefix:
             answer = (key[skip:] for key in answer)
-        elif verb is verbs.list_sizes:
-            answer = ((key[skip:], size) for key, size in answer)
+        elif verb in (verbs.list_sizes, verbs.list_digests):
+            answer = ((key[skip:], said) for key, said in answer)
         elif verb is verbs.list_dir:
             answer = answer.below(self.prefix)
         return answer

@@ -70,6 +70,7 @@ _MOVED: Final = "converted twice: chunks of the source came or went while it was
 _MOVES_ON: Final = "the source goes on changing: chunks that came or went since then are not in it"
 _NOT_AGAIN: Final = "done before, and not compared again: changes of the source since then are not in it"
 _AS_MADE: Final = "done before, and not compared again: neither it nor its source has changed since"
+_AS_LISTED: Final = "done before, and its chunks not read again: both stores list the same sizes and ETags"
 _UNFINISHED: Final = Remedy("continue it with {resume}", resume=True) | Remedy(
     "start again with {overwrite}", overwrite=True
 )
@@ -656,7 +657,7 @@ class _Work:
         elif self.resumed is None and self._is_as_made(step):
             report = replace(report, remarks=(*report.remarks, _AS_MADE))
         elif not self.task.verify or self.resumed is None or not self.resumed.verify:
-            report = self._verified(move, report, shown)
+            report = self._verified(move, report, shown, by_digests=self.resumed is None)
         elif is_changed is not None:  # unchanged, or compared above
             report = replace(report, verified="values")
         elif self.plan.source.where.store.features.concurrency > 1:  # to read it all again would take long
@@ -719,12 +720,12 @@ class _Work:
             [self.root.prefix + journal.KEY, *target.keyspace.documents(self._at(step).path).values()],
         )
 
-    def _verified(self, move: Move, report: NodeReport, shown: _Shown) -> NodeReport:
+    def _verified(self, move: Move, report: NodeReport, shown: _Shown, *, by_digests: bool = False) -> NodeReport:
         if not self.task.verify:
             return report
         with shown.phase("comparing"):
-            compared = move.compare(self._executor_of(report.path), shown.tick)
-        remarks = report.remarks
+            compared = move.compare(self._executor_of(report.path), shown.tick, by_digests=by_digests)
+        remarks = (*report.remarks, _AS_LISTED) if compared.listed else report.remarks
         if compared.why:
             remarks = (*remarks, f"verified by its stored bytes, as its elements cannot be read here: {compared.why}")
         if compared.broken:

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Literal, NamedTuple
 
@@ -36,6 +37,7 @@ from omnizarr.errors import (
 from omnizarr.model import UNDEFINED, ArrayMetadata
 from omnizarr.model.grids import Coords, Grid
 from omnizarr.nodes.copying import Copier
+from omnizarr.nodes.digests import Listed, Names, Unlike
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import MemoryStore, Store, pool, verbs
 from omnizarr.support.progress import Tick
@@ -63,6 +65,8 @@ _SHARED_BYTES: Final = 16 * 1024 * 1024
 """Size from which elements are worth sending to another process."""
 _SHARED_CHUNKS: Final = 256
 """Maximum number of chunks that are sent together."""
+_FEWEST: Final = 1
+"""Up to this number of chunks, to read both takes no more requests than to list both."""
 _FEW: Final = 256
 """Maximum number of stored chunks that are remembered."""
 _MOST_FILLED: Final = 10**8
@@ -89,6 +93,8 @@ class Compared(NamedTuple):
     """Why no values were compared."""
     broken: Mapping[str, str] = {}
     """Keys of chunks of the source that could not be read, and why: they were not compared."""
+    listed: int = 0
+    """How many chunks were not read, as both stores list the same digests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,10 +232,15 @@ class Move:
         source = self.sides()[0]
         self._known.pop("stored", None)
         self._known.pop("seen", None)
+        there = self._there()
         if self.goes_by_chunks():
             is_copy = self.translation.same_bytes
-            job = self._of_chunks(_Copying if is_copy else _Recompressing, executor.width)
-            return Moved("copied" if is_copy else "recompressed", *executor.run(job, self._stored(), tick))
+            # Nothing that comes later finds broken chunks, if the two sides are not compared.
+            there = there if is_copy or self.compares else None
+            move = self if there is None else replace(self, resume=False)
+            job = move._of_chunks(_Copying if is_copy else _Recompressing, executor.width)  # noqa: SLF001 - of its kind
+            wanted = self._stored() if there is None else self._lacking(there, job.chunk_bytes, tick)
+            return Moved("copied" if is_copy else "recompressed", *executor.run(job, wanted, tick))
         sides = self.bound()  # here already, as what cannot be bound here is not sent to others
         found = self._route(sides, executor.width)
         shelves = self._shelves(sides, found)
@@ -238,9 +249,43 @@ class Move:
         written = Written()
         broken: dict[str, str] = {}
         for number, blocks in enumerate(found.blocks):
-            written = executor.run(_Encoding(self, found, shelves, number), self._wanted(source, blocks), tick)
+            numbers = self._wanted(source, blocks)
+            if there is not None and self.compares and number == len(found.blocks) - 1:
+                numbers = self._blocks_lacking(there, blocks, numbers)
+            written = executor.run(_Encoding(self, found, shelves, number), numbers, tick)
             broken.update(written.broken)
         return Moved("encoded", written.values, written.nbytes, broken)
+
+    def _there(self) -> Names | None:
+        """Return the keys that a remote target has already; None if it must be asked for each."""
+        store, target = self.target.store, self.sides()[1]
+        is_asked = store.features.concurrency <= 1 or store.features.listing != "complete"
+        if not self.resume or is_asked or self._at_most(_FEWEST):
+            return None
+        with suppress(StoreError, NotImplementedError):
+            return Names(map(hash, store.list_prefix(target.prefix)))
+        return None
+
+    def _at_most(self, number: int) -> bool:
+        """Return whether the source is known to have no more chunks."""
+        keys = self.known[0]
+        return keys is not None and len(keys) <= number
+
+    def _lacking(self, there: Names, chunk_bytes: int, tick: Tick) -> Iterator[Coords]:
+        """Yield the chunks of the source that the target lacks."""
+        target = self.sides()[1]
+        for coords in self._stored():
+            if target.key_of(coords) in there:
+                tick(chunk_bytes)
+            else:
+                yield coords
+
+    def _blocks_lacking(self, there: Names, blocks: Grid, wanted: Iterator[int]) -> Iterator[int]:
+        """Yield the blocks of which the target lacks chunks."""
+        target, regions = self.sides()[1], regions_of(blocks)
+        for number in wanted:
+            if not all(target.key_of(coords) in there for coords in _chunks_in(target.grid, regions.box(number))):
+                yield number
 
     def passes(self, width: int = 1) -> tuple[Pass, ...]:
         """Return the passes of `run`; none if chunks are moved one by one, or cannot be read here."""
@@ -353,29 +398,68 @@ class Move:
 
     # -- comparing -----------------------------------------------------------------
 
-    def compare(self, executor: Executor, tick: Tick) -> Compared:
+    def compare(self, executor: Executor, tick: Tick, *, by_digests: bool = False) -> Compared:
         """Read both arrays again, and return how they were found to be equal: bit for bit.
 
-        Unreadable chunks of the source are not compared, but named. Raises ChunkError, with the place, if anything else
-        differs.
+        Unreadable chunks of the source are not compared, but named. With `by_digests`, chunks are not read of which
+        both stores list the same digests. Raises ChunkError, with the place, if anything else differs.
         """
         source, target = self.sides()
+        unlike = self._unlike() if by_digests else None
         try:
-            return Compared("values", broken=self._compare_values(executor, source, target, tick).broken)
+            done = (
+                self._compare_values(executor, source, target, tick)
+                if unlike is None
+                else self._compare_unlike(executor, unlike, tick)
+            )
         except SourceUnreadableError as error:
             if not self.translation.same_bytes or not self.translation.same_fill:
                 raise error.reason from None
-            both = itertools.chain(self._stored(), target.stored())
+            both: Iterable[Any] = itertools.chain(self._stored(), target.stored()) if unlike is None else unlike
             executor.run(self._of_chunks(_ComparingBytes, executor.width), both, tick)
             return Compared("bytes", str(error.reason))
+        listed = 0 if unlike is None else unlike.equal
+        return Compared("bytes" if listed else "values", broken=done.broken, listed=listed)
 
-    def _compare_values(self, executor: Executor, source: Chunks, target: Chunks, tick: Tick) -> Written:
+    def _unlike(self) -> Unlike | None:
+        """Return the chunks that may differ, by the digests of both listings; None if those cannot tell, or do not pay.
+
+        Two listings must tell more than two requests.
+        """
+        source, target = self.sides()
+        is_copy = self.translation.same_bytes and self.translation.same_fill and self.goes_by_chunks()
+        if not is_copy or self._at_most(_FEWEST):
+            return None
+        if source.metadata.storage_transformers or target.metadata.storage_transformers:
+            return None
+        return Unlike.of(*(Listed(side.store, (side.prefix,), side.coords_of) for side in (source, target)))
+
+    def _compare_unlike(self, executor: Executor, unlike: Unlike, tick: Tick) -> Written:
+        """Compare the values of chunks that may differ: side by side if they are few, or in blocks of chunks."""
+        sides = self._compared_sides()
+        found, width = self._same_chunks(sides), 1
+        chunks = iter(unlike)
+        first = list(itertools.islice(chunks, _FEW + 1))
+        if len(first) <= _FEW:
+            found = Route((sides.target.grid,), room=found.room)
+            size = math.prod(max((*axis.sizes, 1)) for axis in sides.target.grid.axes) * sides.item_bytes
+            width = max(1, min(self.at_once, found.room // max(size, 1)))
+        boxes = (sides.target.grid.slices_of(coords) for coords in itertools.chain(first, chunks))
+        job = _Comparing(self, found, (), 0, width)
+        return executor.run(job, regions_of(found.blocks[0]).holding(boxes), tick)
+
+    def _compared_sides(self) -> Sides:
+        source, target = self.sides()
         try:
             reading = source.bind(self._policy())
         except _UNDECODABLE as error:
             raise SourceUnreadableError(error) from error
         sides = Sides.of(source, target, reading, target.bind(self._policy()))
         self._compare_fill(sides.reading, sides.writing)
+        return sides
+
+    def _compare_values(self, executor: Executor, source: Chunks, target: Chunks, tick: Tick) -> Written:
+        sides = self._compared_sides()
         ndim = len(target.grid.shape)
         are_ours = self.is_new and self.translation.same_fill
         if self.translation.same_fill and source.keys == () and (self.is_new or target.keys == ()):
@@ -575,17 +659,19 @@ class _ComparingBytes(_OfChunks):
 
 @dataclass(frozen=True)
 class _OfBlocks(Job[int]):
-    """Work on the elements of each block, one block at a time: the engine uses threads itself."""
+    """Work on the elements of each block, usually one at a time: the engine uses threads itself."""
 
     move: Move
     route: Route
     shelves: tuple[TemporaryObjects, ...]
     number: int
     """Of the pass."""
+    width: int = 1
+    """How many blocks one process works on at a time."""
 
     @property
     def at_once(self) -> int:
-        return 1
+        return self.width
 
     @property
     def before(self) -> TemporaryObjects | None:

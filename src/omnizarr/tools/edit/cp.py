@@ -215,8 +215,8 @@ class Copy:
         """Raise NodeExistsError if the node at the target differs from the source."""
         layout = self._layout(self.target)
         comparison = _Comparison(self.source.store, self.target.store)
-        self.executor.run(comparison, layout.chunks(), tick)
-        executors.Local().run(comparison, chain.from_iterable(layout.documents()), tick)
+        self.executor.run(comparison, layout.unlike(layout.chunks()), tick)
+        executors.Local().run(comparison, layout.unlike(chain.from_iterable(layout.documents())), tick)
         for key in layout.others():
             raise _differs(self.target.store, key)
 
@@ -346,7 +346,8 @@ class Copy:
         self.executor.expect(target.store, [target.prefix + journal.KEY] if has_journal else [])
         keeps: Literal["equal", "none"] = "equal" if self.continues else "none"
         copier = Copier(self.source.store, target.store, keeps, self.verify)
-        done = [transfer.copy(copier, layout.chunks(), self.executor, tick)]
+        chunks = layout.unlike(layout.chunks()) if self.continues else layout.chunks()
+        done = [transfer.copy(copier, chunks, self.executor, tick)]
         if target is self.target or self.replaced is None or self.replaced.where.home is None:
             done.extend(self._copy_files(target, tick))
         if target is self.target:
