@@ -211,12 +211,17 @@ class _Finder:
         self._native, self._limits, self._places = native, limits, places
 
     def find(self, keys: Sequence[str], numbers: bytes) -> tuple[Any, ...] | None:
-        """Return where chunks lie; None if the store is to be asked for all chunks of the array."""
+        """Return where chunks lie; None if the store is to be asked for all chunks of the array.
+
+        Raises what `refused` returns: the engine then does not read the chunks.
+        """
         try:
             found = self._places.find(keys, memoryview(numbers).cast("Q"))
         except OmnizarrError as error:  # the reference engine raises it, with the chunk
-            raise NotImplementedError from error
+            raise self.refused() from error
         if found is None:
+            if self._places.is_index:
+                raise self.refused()
             return None
         way = None
         if found.way is not None:
@@ -226,6 +231,10 @@ class _Finder:
                 return None
             way = remote, store
         return (*found[:-1], way)
+
+    def refused(self) -> NotImplementedError:
+        """Return what tells the engine to leave chunks to others, as it leaves them itself."""
+        return NotImplementedError()
 
     def opened(self, versions: Sequence[Any]) -> None:
         """Tell the store which versions of files were read."""
@@ -255,13 +264,10 @@ class PartialIndex(_Finder):
         lookup = self._native.Lookup(self, names, binding.grid.grid_shape)
         return self._native.Engine(codecs, names, _Bounded(store, binding.chain.most_stored), **limits, lookup=lookup)
 
-    def find(self, keys: Sequence[str], numbers: bytes) -> tuple[Any, ...] | None:
-        """Return where chunks lie. Raises NotImplementedError if the whole index is better read."""
-        try:
-            return super().find(keys, numbers)
-        except NotImplementedError:
-            self.is_over = True
-            raise
+    def refused(self) -> NotImplementedError:
+        """Return what tells the engine to leave chunks to others: the whole index is read then."""
+        self.is_over = True
+        return super().refused()
 
 
 def _sources_of(native: Any, files: tuple[tuple[str, int, int, int, int], ...] | Remote) -> Any:

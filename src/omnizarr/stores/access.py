@@ -130,8 +130,9 @@ class Finder(Protocol):
     """Whether it reads parts of an index that can also be read as a whole: then `verbs.chunks` tells where all lie."""
 
     def find(self, keys: Sequence[str], numbers: memoryview) -> Found | None:
-        """Return where chunks lie; None if the store is to be asked for all of this array. Raises OmnizarrError.
+        """Return where chunks lie; None if chunks are to be found in another way. Raises OmnizarrError.
 
+        That is by the whole of an index, if this is one, and by asking the store for all chunks of the array otherwise.
         `numbers` has 64 bits for each key: the number of the chunk in the C order of the grid.
         """
 

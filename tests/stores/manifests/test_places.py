@@ -16,7 +16,7 @@ import omnizarr
 from omnizarr.errors import StaleError, StoreAccessError, StoreError
 from omnizarr.stores import MemoryStore, ReferenceStore
 from omnizarr.stores.manifests.file import File
-from omnizarr.stores.manifests.places import Places
+from omnizarr.stores.manifests.places import Places, Sought
 from omnizarr.stores.remote.reference_sets import Partitions
 from tests.engine.both import ENGINES, needs_native, served_by
 from tests.stores.remote.test_reference_sets import parquet
@@ -311,3 +311,7 @@ def test_a_set_in_parquet_with_too_few_rows_is_an_error(engine):
     store._set = Partitions(MemoryStore(values), "", values[".zmetadata"])
     with pytest.raises(StoreError, match="fewer rows"):
         served_by(engine, omnizarr.open_array(store, path="a"))[6]
+
+
+def test_an_index_that_is_better_read_as_a_whole_is_a_value_and_no_error():
+    assert Sought(lambda _: None, None, None, None).find(["a/0"], memoryview(bytes(8)).cast("Q")) is None

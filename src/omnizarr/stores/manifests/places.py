@@ -228,11 +228,11 @@ class Sought:
         self._far = [] if far is None else [far]
         self._way = way
 
-    def find(self, keys: Sequence[str], numbers: memoryview) -> Found:
-        """Return where chunks lie. Raises NotImplementedError if the whole index is better read; OmnizarrError."""
+    def find(self, keys: Sequence[str], numbers: memoryview) -> Found | None:
+        """Return where chunks lie; None if the whole index is better read. Raises OmnizarrError."""
         found = self._seek(numbers)
         if found is None:
-            raise NotImplementedError("the whole index is better read")
+            return None
         offsets, lengths = found
         columns = offsets, lengths, array("I", bytes(4 * len(offsets)))
         return Found(columns, {}, 0, self._near, self._far, self._way)
