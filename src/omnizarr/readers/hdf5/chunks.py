@@ -275,6 +275,16 @@ def bounded(dataset: Dataset) -> tuple[int, ...]:
     return lengths
 
 
+def _header(dataset: Dataset, what: str, signature: bytes, *, sizes: int, lengths: int) -> Cursor:
+    """Return a cursor over the header of an array of elements: sizes of a byte, lengths, the address of a block."""
+    source = dataset.header.source
+    size = 6 + sizes + lengths * source.length_size + source.offset_size + SEAL
+    cursor = source.sealed(address_of(dataset), size, what, signature)
+    cursor.version(f"the {what.partition(' ')[2]}", 0)
+    cursor.skip(1)  # whether there are filters, as the dataset says, too
+    return cursor
+
+
 def _fixed(dataset: Dataset, grid: tuple[int, ...]) -> _Columns:
     array, most = FixedArray.of(dataset), bounded(dataset)
     if array.block is None:
@@ -328,17 +338,13 @@ class FixedArray:
     @classmethod
     def of(cls, dataset: Dataset) -> FixedArray:
         """Return the index of a dataset. Raises MetadataError."""
-        source = dataset.header.source
-        length = 8 + source.length_size + source.offset_size + SEAL
-        cursor = source.sealed(address_of(dataset), length, "a fixed array", b"FAHD")
-        cursor.version("the fixed array", 0)
-        cursor.skip(1)
+        cursor = _header(dataset, "a fixed array", b"FAHD", sizes=2, lengths=1)
         size, bits, count = cursor.uint(1), cursor.uint(1), cursor.length()
         block = cursor.address_or_none()
         if not size or bits > 40 or count < prod(bounded(dataset)):
             expected = f"{prod(bounded(dataset))} elements"
             cursor.fail("the sizes of the fixed array are not valid", found=count, expected=expected)
-        return cls(source, size, bits, count, block)
+        return cls(cursor.source, size, bits, count, block)
 
     @property
     def is_paged(self) -> bool:
@@ -432,11 +438,7 @@ class ExtensibleArray:
     @classmethod
     def of(cls, dataset: Dataset) -> ExtensibleArray:
         """Return the index of a dataset. Raises MetadataError."""
-        source = dataset.header.source
-        length = 12 + 6 * source.length_size + source.offset_size + SEAL
-        cursor = source.sealed(address_of(dataset), length, "an extensible array", b"EAHD")
-        cursor.version("the extensible array", 0)
-        cursor.skip(1)
+        cursor = _header(dataset, "an extensible array", b"EAHD", sizes=6, lengths=6)
         size, bits, in_index, least, pointers, page_bits = (cursor.uint(1) for _ in range(6))
         for _ in range(4):
             cursor.length()
