@@ -440,6 +440,35 @@ def test_convert_writes_what_n5_can_hold_and_names_the_rest(tmp_path, capsys):
         omnizarr.convert(source, tmp_path / "strict.n5", strict=True)
 
 
+@pytest.mark.parametrize("target", ["x.n5", "n5://x", "old"])
+@pytest.mark.parametrize("name", ["x.h5", "x.nc", "x.zip/x.h5"])
+def test_files_of_hdf5_and_netcdf_become_n5(tmp_path, monkeypatch, name, target):
+    h5py, netcdf4, tensorstore = (pytest.importorskip(each) for each in ("h5py", "netCDF4", "tensorstore"))
+    monkeypatch.chdir(tmp_path)
+    values = {"a": np.arange(12, dtype=">i2").reshape(3, 4), "b": np.float32([[0.5, np.nan]])}
+    if name == "x.nc":
+        with netcdf4.Dataset(name, "w", format="NETCDF3_CLASSIC") as file:
+            for each, data in values.items():
+                dims = [file.createDimension(f"{each}{axis}", n).name for axis, n in enumerate(data.shape)]
+                file.createVariable(each, data.dtype.str[1:], dims)[:] = data
+    else:
+        with h5py.File("x.h5", "w") as file:
+            for each, data in values.items():
+                file.create_dataset(each, data=data, chunks=(1, 2))
+            file["text"] = "omnizarr"
+        with zipfile.ZipFile("x.zip", "w") as archive:
+            archive.write("x.h5")
+    if target == "old":  # known by its attributes
+        omnizarr.create_group("n5://old")
+    report = omnizarr.convert(name, target, overwrite=target == "old")
+    assert (report.target_format, report.verified) == ("N5", True)
+    assert [node.path for node in report.nodes if node.losses] == ([] if name == "x.nc" else ["text"])
+    for each, data in values.items():
+        place = tmp_path / target.removeprefix("n5://") / each
+        found = tensorstore.open({"driver": "n5", "kvstore": f"file://{place}/"}).result().read().result()
+        np.testing.assert_array_equal(found.T, data)
+
+
 def test_arrays_are_created_and_replaced(tmp_path):
     place = tmp_path / "x.n5"
     expected = values("int16")

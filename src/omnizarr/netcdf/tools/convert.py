@@ -37,7 +37,7 @@ from omnizarr.netcdf.tools import missing, planning
 from omnizarr.netcdf.tools.planning import Plan
 from omnizarr.nodes import consolidated, hierarchy, replacing
 from omnizarr.nodes.location import StorePath, normalize
-from omnizarr.stores import kinds
+from omnizarr.stores import Store, kinds
 from omnizarr.stores.urls import scheme_of
 from omnizarr.support.progress import Tick, Tracker
 from omnizarr.tools import strangers
@@ -58,6 +58,7 @@ _MEANT: Final = frozenset({
 })  # fmt: skip
 """Keywords that may be given."""
 _LAYOUTS: Final = {"zarr": "pure", "nczarr": "D"}
+_N5: Final = "N5"
 _TOLD: Final = 3  # losses that an error tells
 
 
@@ -65,8 +66,26 @@ _TOLD: Final = 3  # losses that an error tells
 
 
 def concerns(source: Any, target: Any) -> bool:
-    """Whether a netCDF file is to be read or written."""
-    return is_file(source) or is_target(target) or _is_meant(source)
+    """Whether a netCDF file is to be read or written, and the other end can have the attributes of NCZarr."""
+    return is_target(target) or ((is_file(source) or _is_meant(source)) and not _is_n5(target))
+
+
+def _is_n5(place: Any) -> bool:
+    """Whether a place is in N5, which has no attributes of NCZarr: it gets what is read as Zarr v3."""
+    if isinstance(place, str | os.PathLike):
+        first, *segments = os.fspath(place).split("|")
+        by_name = kinds.of_folder(first), kinds.of_scheme(scheme_of(first) or "")
+        if kinds.of_scheme("n5") in by_name or any(each.startswith("n5:") for each in segments):
+            return True
+        path = _path(place)
+        if path is None or not path.is_dir():
+            return False
+    elif not isinstance(place, StorePath | Store):
+        return False
+    with suppress(OmnizarrError):
+        where, _ = opening.locate(place, None, "r", None)
+        return where.store.about().get("format") == _N5
+    return False
 
 
 def is_file(place: Any) -> bool:
@@ -77,8 +96,10 @@ def is_file(place: Any) -> bool:
 
 def shows(task: Task) -> bool:
     """Whether the source is a netCDF or HDF5 file behind a URL or in an archive, and all keywords fit it."""
-    if set(_unfit(task)) - {"storage_options"} or (
-        task.storage_options and isinstance(task.target, str) and scheme_of(task.target)
+    if (
+        _is_n5(task.target)
+        or set(_unfit(task)) - {"storage_options"}
+        or (task.storage_options and isinstance(task.target, str) and scheme_of(task.target))
     ):
         return False
     with suppress(OmnizarrError):
