@@ -310,6 +310,27 @@ def test_equal_packing_is_kept_also_if_formats_write_it_differently(tmp_path):
     assert (both["t"].dtype, both["t"].attrs["_FillValue"]) == (np.dtype("i2"), -7)
 
 
+@pytest.mark.parametrize("types", [["f4", "f4"], ["i8", "f8"], ["f8", "i2"]])
+@pytest.mark.parametrize("file_format", ["NETCDF3_CLASSIC", "NETCDF4"])
+def test_xarray_opens_the_copy_whatever_form_the_fill_value_has_in_the_sources(tmp_path, types, file_format):
+    """netCDF-3 has numbers, and a data type of two can need another form than those of its sources."""
+    netcdf4 = pytest.importorskip("netCDF4")
+    for number, dtype in enumerate(types):
+        form = file_format if dtype != "i8" else "NETCDF4"
+        with netcdf4.Dataset(tmp_path / f"{number}.nc", "w", format=form) as dataset:
+            dataset.createDimension("z", 2)
+            dataset.createVariable("z", "i4", ("z",))[:] = [2 * number, 2 * number + 1]
+            dataset.createVariable("t", dtype, ("z",), fill_value=-99)[:] = np.ma.masked_equal([number, -99], -99)
+            dataset.createVariable("s", "f4", (), fill_value=-1)[...] = 5
+    both = omnizarr.combine(str(tmp_path / "*.nc"), "z")
+    for zarr_format in (2, 3):
+        omnizarr.convert(both, tmp_path / "all.zarr", zarr_format=zarr_format, overwrite=True)
+        with xr.open_dataset(tmp_path / "all.zarr", engine="zarr", consolidated=False) as copy:
+            np.testing.assert_array_equal(copy["t"], [0, np.nan, 1, np.nan])
+            assert float(copy["s"]) == 5
+    assert "mask-unreadable" not in {each.code for each in omnizarr.check(both.store).findings}
+
+
 # ---- variables
 
 

@@ -212,6 +212,8 @@ def test_other_units_and_dimensions_are_refused_by_name():
     kelvin, celsius = array([1.0], {"units": "K"}), array([1.0], {"units": "degC"})
     with pytest.raises(JoinError, match=r"different units: found 'degC'.*expected 'K'"):
         omnizarr.concat([kelvin, celsius])
+    with pytest.raises(JoinError, match=r"different units: found 'degC'.*expected 'K'"):
+        omnizarr.concat([array([1.0]), kelvin, celsius])  # the first says nothing
     with pytest.raises(JoinError, match=r"different dimensions: found \('x', 'time'\)"):
         omnizarr.concat([year(0).lazy[:3], year(1).lazy[:3].T], 1)
 

@@ -398,14 +398,15 @@ def as_one_packing(
     for view, some in zip(views, found, strict=True):
         if some is not None:  # gaps are not packed
             known.setdefault(id(some), (view, some))
-    first = found[0] or {}
-    for view, each in known.values():
-        for name in _UNITS:
-            if name in first and name in each and each[name] != first[name]:
+    for name in _UNITS:
+        stating = [(view, each[name]) for view, each in known.values() if name in each]
+        for view, value in stating:
+            first, expected = stating[0]
+            if value != expected:
                 raise JoinError(
                     f"arrays have different {name}",
-                    found=f"{each[name]!r} ({_name(view)})",
-                    expected=f"{first[name]!r} ({_name(views[0])})",
+                    found=f"{value!r} ({_name(view)})",
+                    expected=f"{expected!r} ({_name(first)})",
                     remedy="convert one of them first",
                 )
     packings = [

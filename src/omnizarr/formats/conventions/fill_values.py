@@ -128,6 +128,20 @@ def decode(json: JSON, dtype: np.dtype[Any] | np.dtypes.StringDType) -> Any:
     return json if kind in "TO" else None
 
 
+def in_form(attributes: Mapping[str, JSON], dtype: np.dtype[Any] | np.dtypes.StringDType) -> Mapping[str, JSON]:
+    """Return the attributes of an array with ``_FillValue`` in the form that xarray reads in v3, if it is a number.
+
+    Others write numbers as they are, and two arrays that are joined can get a data type that neither had.
+
+    >>> in_form({"_FillValue": -9}, np.dtype("float32"))
+    {'_FillValue': 'AAAAAAAAIsA='}
+    """
+    stated = attributes.get("_FillValue")
+    if stated is None or dtype.kind not in "iufc" or (value := decode(stated, dtype)) is None:
+        return attributes
+    return {**attributes, "_FillValue": encode(value)}
+
+
 def bytes_of(json: JSON) -> bytes | None:
     """Return the bytes of any length for the attribute ``_FillValue``: base64, or plain text; None if it is no text.
 

@@ -18,6 +18,7 @@ from omnizarr.codecs import portable as replacements
 from omnizarr.codecs.values import named
 from omnizarr.errors import OmnizarrError
 from omnizarr.formats import dialect_named
+from omnizarr.formats.conventions import fill_values
 from omnizarr.indexing.transforms import Along
 from omnizarr.model import ArrayMetadata, Named, grids
 from omnizarr.nodes import chunking, creating
@@ -121,7 +122,7 @@ def _plain(lazy: LazyArray, attributes: Mapping[str, Any] | None, source: Array 
         compressors=None,
         fill_value=fill,
         dimension_names=lazy.dimension_names,
-        attributes=lazy.attrs if attributes is None else attributes,
+        attributes=fill_values.in_form(lazy.attrs if attributes is None else attributes, lazy.dtype),
     )
     return made._metadata  # noqa: SLF001 - a part of Array
 
