@@ -160,7 +160,7 @@ def run(task: Task) -> Conversion:
     _refuse_overlap(source, target)
     with _opened(task) as (opened, kind):
         found, lacking, filled = missing.with_exact_fills(opened) if is_file_wanted else (opened, (), {})
-        work: Callable[..., Plan] = _write_file
+        work: Callable[[Task, Source, Plan, Tick], Plan] = _write_file
         if is_file_wanted:
             plan = planning.for_file(found.root)
             remarks = {name: (*plan.remarks.get(name, ()), *each) for name, each in filled.items()}
@@ -168,7 +168,7 @@ def run(task: Task) -> Conversion:
         else:
             is_of_netcdf = kind != _FILE or planning.is_netcdf(found.root)
             plan, opener = _planned(target, found, wanted, is_of_netcdf=is_of_netcdf)
-            work = functools.partial(_write_zarr, opener=opener)
+            work = functools.partial(_write_zarr, zarr_format=wanted, opener=opener)
         if kind != _FILE:
             plan = replace(plan, losses=(*plan.losses, *_lost_files(source)))
         if task.strict and plan.losses:
@@ -187,7 +187,7 @@ def run(task: Task) -> Conversion:
         total = sum(_sizes(found.root)) * (1 + verify)
         with Tracker(task.progress, "converting", total) as shown:
             shown.begin(total)
-            plan = work(target, found, plan, wanted, shown.tick, overwrite=task.overwrite, verify=verify)
+            plan = work(task, found, plan, shown.tick)
     nodes = tuple(_counted(target, _reports(found.root, plan, verified=verify)))
     return replace(report, nodes=nodes, seconds=time.monotonic() - began)
 
@@ -293,10 +293,10 @@ def _opened(task: Task) -> Iterator[tuple[Source, str]]:
 # -- writing --------------------------------------------------------------------------------------------
 
 
-def _write_file(target: Any, source: Source, plan: Plan, _: int, tick: Tick, *, overwrite: bool, verify: bool) -> Plan:
+def _write_file(task: Task, source: Source, plan: Plan, tick: Tick) -> Plan:
     """Write a file, which takes its place when it is complete and compared."""
-    path = (_path(target) or Path(target)).absolute()
-    if os.path.lexists(path) and not overwrite:
+    path = (_path(task.target) or Path(task.target)).absolute()
+    if os.path.lexists(path) and not task.overwrite:
         raise NodeExistsError(
             "something is in the way", store=str(path), remedy=Remedy("pass {overwrite} to replace it", overwrite=True)
         )
@@ -304,7 +304,7 @@ def _write_file(target: Any, source: Source, plan: Plan, _: int, tick: Tick, *, 
     try:
         losses = files.write_file(partial, source, progress=tick)
         plan = planning.with_told(plan, losses)
-        if verify:
+        if task.verify:
             with files.open_file(partial) as written:
                 planning.compare(source, written, plan, tick)
         os.replace(partial, path)  # noqa: PTH105 (an existing file is replaced)
@@ -316,22 +316,15 @@ def _write_file(target: Any, source: Source, plan: Plan, _: int, tick: Tick, *, 
 
 
 def _write_zarr(
-    target: Any,
-    source: Source,
-    plan: Plan,
-    zarr_format: int,
-    tick: Tick,
-    *,
-    opener: Callable[..., Dataset],
-    overwrite: bool,
-    verify: bool,
+    task: Task, source: Source, plan: Plan, tick: Tick, *, zarr_format: int, opener: Callable[..., Dataset]
 ) -> Plan:
     """Write a hierarchy. If it is incomplete or wrong, remove it, and keep what it would have replaced."""
+    target, overwrite = task.target, task.overwrite
     path = _local(target)
     is_new = path is not None and not os.path.lexists(path)
 
     def fill(place: Any, dataset: Dataset) -> Plan:
-        return _fill(place, dataset, source, plan, tick, verify=verify)
+        return _fill(place, dataset, source, plan, tick, verify=task.verify)
 
     def made(place: StorePath) -> Plan:
         losses = fill(place, opener(place, "w"))

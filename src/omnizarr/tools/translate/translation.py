@@ -191,9 +191,7 @@ def translate(
         _check_names(account, siblings)
         if isinstance(carried.metadata, ArrayMetadata):
             keys = carried.chunk_key_encoding
-            found = _translate_array(
-                carried.metadata, encoding, account, keys=keys, in_place=in_place, characters=characters
-            )
+            found = _translate_array(carried.metadata, encoding, account, keys=keys, characters=characters)
             found = replace(found, same_fill=found.same_fill and reads_alike(metadata, carried.metadata))
         else:
             found = _translate_group(carried.metadata, account)
@@ -351,7 +349,6 @@ def _translate_array(
     account: NodeLosses,
     *,
     keys: Named | None,
-    in_place: bool,
     characters: int | None,
 ) -> Translation:
     _refuse_transformers(source, account)
@@ -359,7 +356,7 @@ def _translate_array(
         before = spec_of(source).data_type
     except OmnizarrError as error:
         return _translate_unknown(source, error, account, keys=keys)
-    form = _form_of(source, before, encoding, account, keys=keys, in_place=in_place, characters=characters)
+    form = _form_of(source, before, encoding, account, keys=keys, characters=characters)
     target = _with_attributes(form.target, _strict_attributes(source, account), account)
     target = _with_members(target, source, account)
     if form.values == "filled" and isinstance(target.fill_value, int):  # others mask NaN, NaT and "" without it
@@ -374,7 +371,7 @@ def _translate_array(
         account.add(form.later)
     if not same_elements and not any("again" in remark for remark in account.remarks):
         account.remark(_ENCODED_ANEW)
-    if in_place and not same_bytes:
+    if encoding.in_place and not same_bytes:
         why = "chunks would have to be written again, and in place they stay unchanged"
         raise account.fail("", "the array", f"{why}: convert it to another place")
     return Translation(
@@ -421,7 +418,6 @@ def _form_of(
     account: NodeLosses,
     *,
     keys: Named | None,
-    in_place: bool,
     characters: int | None,
 ) -> _Form:
     """Return what becomes of an array, and add what is reported first to its account."""
@@ -429,13 +425,13 @@ def _form_of(
     first, later = (NodeLosses(bare, account.dialect, "") for _ in range(2))
 
     def make() -> _Form:
-        return _formed(bare, before, encoding, first, later, keys=keys, in_place=in_place, characters=characters)
+        return _formed(bare, before, encoding, first, later, keys=keys, characters=characters)
 
     try:
         if encoding.any_layout or encoding.any_coding:  # settings can be asked for then
             form = make()
         else:
-            form = _forms.get((bare, account.dialect.name, encoding, keys, in_place, characters), make)
+            form = _forms.get((bare, account.dialect.name, encoding, keys, characters), make)
     except CannotCarryError:
         account.add(first)
         raise
@@ -451,7 +447,6 @@ def _formed(
     later: NodeLosses,
     *,
     keys: Named | None,
-    in_place: bool,
     characters: int | None,
 ) -> _Form:
     """Return what becomes of an array without attributes, with what is reported in two accounts."""
@@ -472,7 +467,7 @@ def _formed(
     if encoding.any_layout or encoding.any_coding:
         account.dialect.dump(target)  # what the user wants has to be possible
     target, same_fill = with_fill_value(target, source, before, values, account)
-    target = _with_keys(target, source, account, keys=keys, in_place=in_place)
+    target = _with_keys(target, source, account, keys=keys, in_place=encoding.in_place)
     target = _with_names(target, source, account)
     read, _ = attempt(target, account.dialect)
     effect = None if read is None else _effect(source, read, before, encoding, later)
