@@ -20,6 +20,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import numpy as np
 
 from omnizarr.errors import MetadataError, StoreError
+from omnizarr.readers.documents import array_document, bytes_codec
 from omnizarr.stores.base import is_key
 from omnizarr.stores.manifests.file import File
 from omnizarr.stores.manifests.manifest import Strided, strided
@@ -181,25 +182,14 @@ def _group(header: Header) -> bytes:
 
 
 def _array(header: Header, variable: Variable, chunks: tuple[int, ...]) -> bytes:
-    kind, _ = _TYPES[variable.type]
-    codec: dict[str, Any] = {"name": "bytes"}
-    if variable.itemsize > 1:
-        codec["configuration"] = {"endian": "big"}
-    is_char = variable.type == _CHAR
-    return _document(
-        {
-            "zarr_format": 3,
-            "node_type": "array",
-            "shape": header.shape_of(variable),
-            "data_type": {"name": "null_terminated_bytes", "configuration": {"length_bytes": 1}} if is_char else kind,
-            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunks}},
-            "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
-            "fill_value": _fill_value(variable),
-            "codecs": [codec],
-            "attributes": {name: each.json for name, each in variable.attributes.items()},
-            "dimension_names": [header.dimensions[number].name for number in variable.dimensions],
-        }
-    )
+    data_type: Any = _TYPES[variable.type][0]
+    if variable.type == _CHAR:
+        data_type = {"name": "null_terminated_bytes", "configuration": {"length_bytes": 1}}
+    attributes = {name: each.json for name, each in variable.attributes.items()}
+    names = [header.dimensions[number].name for number in variable.dimensions]
+    codecs = [bytes_codec("big", variable.itemsize)]
+    shape, fill = header.shape_of(variable), _fill_value(variable)
+    return _document(array_document(shape, data_type, chunks, fill, codecs, attributes, names))
 
 
 def _fill_value(variable: Variable) -> Any:

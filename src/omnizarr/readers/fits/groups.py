@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from omnizarr.readers.documents import array_document
 from omnizarr.readers.fits import headers, images
 from omnizarr.readers.fits.headers import Unit
 from omnizarr.readers.fits.images import Unshown
@@ -54,7 +55,7 @@ def _array(
 ) -> tuple[dict[str, Any], Strided]:  # fmt: skip
     chunks, manifest = strided(shape, elements.itemsize, unit.start + start, width)
     fill = elements.missing or 0
-    document = images.array_document(
+    document = array_document(
         shape, elements.dtype, chunks, fill, elements.codecs(), own | elements.attributes(), names
     )
     return document, manifest

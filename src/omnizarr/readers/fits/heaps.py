@@ -16,9 +16,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from omnizarr.readers.documents import array_document, bytes_codec
 from omnizarr.readers.fits import images
 from omnizarr.readers.fits.headers import Source, Unit
-from omnizarr.readers.fits.images import Unshown, array_document, bytes_codec
+from omnizarr.readers.fits.images import Unshown
 from omnizarr.readers.fits.tables import Column, columns
 from omnizarr.stores.manifests.manifest import Manifest
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from omnizarr.readers.documents import array_document, bytes_codec
 from omnizarr.readers.fits.headers import Unit
 from omnizarr.stores.manifests.manifest import AnyManifest, strided
 
@@ -94,30 +95,6 @@ def elements_of(dtype: str, scale: float, offset: float, missing: int | None) ->
     if shifted is not None:
         return Elements(shifted, is_shifted=True, missing=missing)
     return Elements(dtype, scale=scale, offset=offset, missing=missing)
-
-
-def bytes_codec(endian: str, itemsize: int) -> dict[str, Any]:
-    """Return the codec that turns elements into bytes."""
-    return {"name": "bytes", "configuration": {"endian": endian}} if itemsize > 1 else {"name": "bytes"}
-
-
-def array_document(
-    shape: tuple[int, ...], data_type: Any, chunks: tuple[int, ...], fill_value: Any, codecs: list[dict[str, Any]],
-    attributes: dict[str, Any], names: list[str | None],
-) -> dict[str, Any]:  # fmt: skip
-    """Return the document of an array."""
-    return {
-        "zarr_format": 3,
-        "node_type": "array",
-        "shape": shape,
-        "data_type": data_type,
-        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunks}},
-        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
-        "fill_value": fill_value,
-        "codecs": codecs,
-        "attributes": attributes,
-        "dimension_names": names,
-    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,12 +16,11 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from omnizarr.readers.documents import array_document, bytes_codec
 from omnizarr.readers.fits.headers import Unit
 from omnizarr.readers.fits.images import (
     Elements,
     Unshown,
-    array_document,
-    bytes_codec,
     check_shape,
     elements_of,
 )

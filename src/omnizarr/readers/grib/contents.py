@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from omnizarr.readers.documents import array_document
 from omnizarr.readers.grib.grids import Grid
 from omnizarr.readers.grib.messages import Messages, Parsed
 from omnizarr.stores.manifests.file import File
@@ -201,9 +202,8 @@ class _Made:
             {"name": "bytes", "configuration": {"endian": "little"}}, {"name": "grib", "configuration": configuration},
         ]  # fmt: skip
         chunks = (*(1 for _ in lead), *grid.shape)
-        self.documents[f"{group.name}/zarr.json"] = _array(
-            shape, "float64", chunks, "NaN", codecs, attributes, [*names, *on_grid]
-        )
+        document = array_document(shape, "float64", chunks, "NaN", codecs, attributes, [*names, *on_grid])
+        self.documents[f"{group.name}/zarr.json"] = _rendered(document)
 
     def _name(self, name: str, what: tuple[Any, ...]) -> str:
         """Return a name for a dimension: the same for what is the same."""
@@ -232,9 +232,9 @@ class _Made:
         data = np.asarray(data)
         codecs = [{"name": "bytes", "configuration": {"endian": "little"}}]
         kind = data.dtype.name
-        self.documents[f"{path}/zarr.json"] = _array(
-            data.shape, kind, data.shape, "NaN" if kind[0] == "f" else 0, codecs, attributes, dimensions
-        )
+        fill = "NaN" if kind[0] == "f" else 0
+        document = array_document(data.shape, kind, data.shape, fill, codecs, attributes, dimensions)
+        self.documents[f"{path}/zarr.json"] = _rendered(document)
         self.documents[f"{path}/c/0" if dimensions else f"{path}/c"] = data.tobytes()
 
 
@@ -243,26 +243,6 @@ def _ravelled(place: Sequence[int], shape: Sequence[int]) -> int:
     for at, length in zip(place, shape, strict=True):
         number = number * length + at
     return number
-
-
-def _array(
-    shape: tuple[int, ...], data_type: str, chunks: tuple[int, ...], fill: Any, codecs: list[dict[str, Any]],
-    attributes: dict[str, Any], names: Sequence[str],
-) -> bytes:  # fmt: skip
-    return _rendered(
-        {
-            "zarr_format": 3,
-            "node_type": "array",
-            "shape": shape,
-            "data_type": data_type,
-            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunks}},
-            "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
-            "fill_value": fill,
-            "codecs": codecs,
-            "attributes": attributes,
-            "dimension_names": list(names),
-        }
-    )
 
 
 def _rendered(document: dict[str, Any]) -> bytes:

@@ -17,6 +17,7 @@ import numpy as np
 
 from omnizarr.errors import MetadataError
 from omnizarr.formats.documents import parse
+from omnizarr.readers.documents import array_document, bytes_codec
 from omnizarr.stores.base import Buffer, is_key
 
 Json: TypeAlias = dict[str, Any]
@@ -294,20 +295,15 @@ def _scale(scale: _Reader, name: str, folder: str, data_type: str, channels: int
         if data_type not in ("uint32", "uint64"):
             scale.fail("encoding", f"an encoding that holds no {data_type}", "the data type uint32 or uint64")
     attributes = {key: each for key, each in scale.members.items() if key not in ("size", "chunk_sizes")}
-    document: Json = {
-        "zarr_format": 3,
-        "node_type": "array",
-        "shape": [channels, *size[::-1]],
-        "data_type": data_type,
-        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [channels, *chunk[::-1]]}},
-        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
-        "fill_value": 0,
-        "codecs": [
-            {"name": "bytes", "configuration": {"endian": "little"}} if data_type[-1] != "8" else {"name": "bytes"}
-        ],
-        "attributes": attributes,
-        "dimension_names": ["channel", "z", "y", "x"],
-    }
+    document = array_document(
+        (channels, *size[::-1]),
+        data_type,
+        (channels, *chunk[::-1]),
+        0,
+        [bytes_codec("little", np.dtype(data_type).itemsize)],
+        attributes,
+        ["channel", "z", "y", "x"],
+    )
     made = Scale(
         name, folder, size, chunk, scale.three("voxel_offset", -_FAR, _FAR, (0, 0, 0)), channels, data_type, encoding,
         block, _sharding(scale), json.dumps(document).encode(),
