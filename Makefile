@@ -44,6 +44,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 
 # Tests of what lies below the engines, asks them for nothing that other tests do not, or names them itself: they run once.
 BELOW := $(CONFORMANCE)/tests tests/formats tests/model tests/support tests/stores tests/pictures tests/web tests/benchmarks tests/tools/test_distributed.py \
+	tests/netcdf/cdl $(patsubst %,tests/netcdf/tools/test_%.py,in_xarray odd_attributes) \
 	$(patsubst %,tests/test_%.py,faultproxy floors names native_build packaging prose servers typed)
 # Tests that show most of what differs between engines: `make test` runs them with both.
 ABOVE := tests/engine tests/properties
