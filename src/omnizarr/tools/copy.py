@@ -282,7 +282,9 @@ def copy_store(
     with ExitStack() as opened:
         old = _opened(opened, source, source_path, "r")
         new = _opened(opened, dest, dest_path, "a")
-        return _copy_store(old, new, excludes, includes, flags, if_exists, log, scheduler, dry_run=dry_run)
+        _refuse_unreachable(old)
+        choice = _Choice(_patterns(excludes, flags), _patterns(includes, flags))
+        return _copy_store(old, new, choice, if_exists, log, scheduler, dry_run=dry_run)
 
 
 def _opened(stack: ExitStack, place: Any, path: str, mode: Literal["r", "a"]) -> StorePath:
@@ -298,18 +300,14 @@ def _opened(stack: ExitStack, place: Any, path: str, mode: Literal["r", "a"]) ->
 def _copy_store(
     old: StorePath,
     new: StorePath,
-    excludes: str | Iterable[str],
-    includes: str | Iterable[str],
-    flags: int,
+    choice: _Choice,
     if_exists: Literal["raise", "replace", "skip"],
     log: Log,
     scheduler: Any,
     *,
     dry_run: bool,
 ) -> Copied:
-    _refuse_unreachable(old)
-    patterns = _patterns(excludes, flags), _patterns(includes, flags)
-    keys = list(_wanted_keys(old, *patterns))
+    keys = list(choice.keys(old))
     is_there = dict(pool.gather(lambda key: new.store.exists(new.prefix + key), keys, new.store.features.concurrency))
     there = {key for number, key in enumerate(keys) if is_there[number]}
     if there and if_exists == "raise":
@@ -342,7 +340,7 @@ def _copy_store(
         written = [copy_values(copier, pairs(chunks), executor)]
         written.extend(copy_values(copier, pairs(level), executors.Local()) for level in levels)
         taken = set(keys)
-        came = sorted(key for key in _wanted_keys(old, *patterns) if key not in taken)  # meanwhile
+        came = sorted(key for key in choice.keys(old) if key not in taken)  # meanwhile
         copier = copier if if_exists == "replace" else replace(copier, keeps="all")
         written.extend(copy_values(copier, pairs(level), executors.Local()) for level in _in_turns(came))
     if wanted:
@@ -435,12 +433,22 @@ def _patterns(given: str | Iterable[str], flags: int) -> list[re.Pattern[str]]:
     return [re.compile(text, flags) for text in ([given] if isinstance(given, str) else given)]
 
 
-def _wanted_keys(source: StorePath, excludes: list[re.Pattern[str]], includes: list[re.Pattern[str]]) -> Iterator[str]:
-    for full in holdings.keys(source):
-        key = full[len(source.prefix) :]
-        if any(pattern.search(key) for pattern in excludes) and not any(pattern.search(key) for pattern in includes):
-            continue
-        yield key
+class _Choice(NamedTuple):
+    """Which keys are copied: those that match none of `excludes`, or one of `includes`."""
+
+    excludes: list[re.Pattern[str]]
+    includes: list[re.Pattern[str]]
+
+    def keys(self, source: StorePath) -> Iterator[str]:
+        """Yield the keys at a place that are copied, relative to it."""
+        for full in holdings.keys(source):
+            key = full[len(source.prefix) :]
+            if not _matches(key, self.excludes) or _matches(key, self.includes):
+                yield key
+
+
+def _matches(key: str, patterns: list[re.Pattern[str]]) -> bool:
+    return any(pattern.search(key) for pattern in patterns)
 
 
 def _is_array(node: Any) -> bool:
