@@ -113,3 +113,14 @@ def test_the_viewer_names_the_format(name, tmp_path):
     facts = pytest.importorskip("omnizarr.web.facts", reason="the extra serve is not installed")
     dataset = facts.Dataset(omnizarr.open(MADE[name](tmp_path)), "x")
     assert (dataset.summary()["format"], dataset.info("")["format"]) == (name, name)
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_info_names_the_format_first_and_says_nothing_of_writers(name, tmp_path, capsys):
+    command = pytest.importorskip("omnizarr.cli", reason="the extra cli is not installed")
+    assert command.main(["info", str(MADE[name](tmp_path))]) == 0
+    first, *rest = capsys.readouterr().out.splitlines()
+    assert first.partition("   ")[2] in {f"{name} group", f"{name} array"}
+    assert not [
+        line for line in rest if line.startswith("  format ") or (line.startswith("  writers ") and name != "N5")
+    ]

@@ -25,15 +25,16 @@ _INDENT = "    "
 _WIDTH = 24  # h5ls's column for names
 _LONGEST_ATTRIBUTE = 100
 _MOST_STALE = 5
+_FORMAT = "format"  # what a store calls the format of its file, if that is not Zarr
 _MOST_NAMES = 20  # of branches and tags
 
 
 # -- info ----------------------------------------------------------------------
 
 
-def array_card(title: str, facts: ArrayFacts) -> Iterator[str]:
-    """Yield the lines for one array."""
-    yield f"{_bold(title)}   {wording.format_name(facts.dialect)} array"
+def array_card(title: str, about: Mapping[str, Any], facts: ArrayFacts) -> Iterator[str]:
+    """Yield the lines for one array. `about` is what its store says of it."""
+    yield f"{_bold(title)}   {_format(about, facts)} array"
     for name, value in info_rows.rows(facts, to_json):
         yield f"  {_dim(f'{name:<11}')} {fit(visible(value))}"
     yield from _attributes(facts.attributes)
@@ -58,10 +59,11 @@ def array_block(facts: ArrayFacts) -> Iterator[str]:
         yield _problem(facts.problem, _INDENT)
 
 
-def group_lines(title: str, facts: GroupFacts) -> Iterator[str]:
-    """Yield the lines for the requested group."""
+def group_lines(title: str, about: Mapping[str, Any], facts: GroupFacts) -> Iterator[str]:
+    """Yield the lines for the requested group. `about` is what its store says of it."""
     kind = "group without a document of its own" if facts.is_implicit else "group"
-    yield f"{_bold(title)}   " + fit(f"{wording.format_name(facts.dialect)} {kind} · {_consolidated(facts)}")
+    consolidated = "" if _FORMAT in about else f" · {_consolidated(facts)}"
+    yield f"{_bold(title)}   " + fit(f"{_format(about, facts)} {kind}{consolidated}")
     if facts.stale:
         names = ", ".join(f"/{path}" for path in facts.stale[:_MOST_STALE])
         more = f" and {len(facts.stale) - _MOST_STALE} more" if len(facts.stale) > _MOST_STALE else ""
@@ -79,6 +81,8 @@ def group_lines(title: str, facts: GroupFacts) -> Iterator[str]:
 def about_lines(about: Mapping[str, Any], told: Iterable[Note] = ()) -> Iterator[str]:
     """Yield facts about a store: a line for each name, and for each note that was not `told` with a node."""
     for name, value in about.items():
+        if name == _FORMAT:  # is in the first line
+            continue
         if name == NOTES:
             yield from (f"  {line}" for line in note_lines(about, (note.message for note in told)))
             continue
@@ -106,6 +110,11 @@ def block(facts: Facts) -> Iterable[str]:
     if facts.problem is not None:
         lines.append(_problem(facts.problem, "  ", "broken consolidated metadata"))
     return [_bold(visible("/" + facts.path)), *lines] if lines else ()
+
+
+def _format(about: Mapping[str, Any], facts: ArrayFacts | GroupFacts) -> str:
+    """Return the format of a node in words: for a file that is only shown as Zarr, its own."""
+    return visible(str(about.get(_FORMAT, wording.format_name(facts.dialect))))
 
 
 def _consolidated(facts: GroupFacts) -> str:

@@ -91,7 +91,7 @@ def info(path: str, as_json: bool, storage: Storage) -> int:  # noqa: FBT001 - c
             more |= {"about": about} if about else {}
             _print([to_json(facts.to_json() | more, indent=2)])
         else:
-            _print(listing.array_card(_title(path), facts))
+            _print(listing.array_card(_title(path), about, facts))
             _print(_pipeline_lines(path, node))
             _print(listing.about_lines(about, facts.notes))
         return _code([facts])
@@ -128,9 +128,10 @@ def _notes_of_netcdf(node: Array | Group) -> Notes:
 
 
 def _info_text(title: str, group: Group, facts: GroupFacts, notes: Notes, survey: Survey | None) -> int:
-    _print(listing.group_lines(title, facts))
+    about = group.store.about()
+    _print(listing.group_lines(title, about, facts))
     _print(_pipeline_lines(title, group))
-    _print(listing.about_lines(group.store.about(), facts.notes))
+    _print(listing.about_lines(about, facts.notes))
     _print(listing.remark_lines(reaching.remark(group)))
     reaching.check_members(group)
     sums = _Sums()

@@ -18,7 +18,7 @@ from omnizarr.nodes.holdings import count
 from omnizarr.nodes.info import ArrayFacts, Consolidated, Facts, GroupFacts, UnreadableFacts
 from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.members import UnreadableNode
-from omnizarr.stores import LocalStore, MemoryStore, Store, WrapperStore, pool
+from omnizarr.stores import LocalStore, MemoryStore, Store, WrapperStore, pool, shown
 from omnizarr.stores.wrap import synchronized
 from omnizarr.support.progress import Tick, silent
 from omnizarr.tools.reaching import source_of
@@ -138,7 +138,7 @@ def _writers(store: Store) -> str | None:
     match inner.origin()[0]:
         case ("icechunk", *_):  # a snapshot, which never changes
             return None
-    return None if isinstance(inner, (LocalStore, MemoryStore)) else synchronized.guarantee(store)
+    return None if isinstance(inner, (LocalStore, MemoryStore, shown.ReadOnlyStore)) else synchronized.guarantee(store)
 
 
 def describe_group(group: Group, survey: Survey | None = None) -> GroupFacts:

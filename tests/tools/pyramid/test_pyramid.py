@@ -257,7 +257,7 @@ def test_cluster_makes_the_same(tmp_path):
     place = make(str(tmp_path / "a.zarr"))
     alone = make(str(tmp_path / "b.zarr"))
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
     ) as cluster:
         omnizarr.pyramid(place, path="0", levels=3, scheduler=cluster, max_memory=100_000)
     omnizarr.pyramid(alone, path="0", levels=3)
