@@ -403,3 +403,31 @@ def test_metadata_of_arrays_has_the_names_of_zarr_python():
     old = as_zarr.create_array({}, shape=(8, 8), dtype="i4", order="F", zarr_format=2).metadata
     assert isinstance(old, core.ArrayV2Metadata)
     assert (old.order, old.dimension_separator, old.zarr_format) == ("F", ".", 2)
+
+
+WAYS = {
+    "path": lambda root: [root["a"], root["inner"], root["inner/b"], root[""], root["inner"]["b"]],
+    "get": lambda root: [root.get("a"), root.get("inner"), root.get("inner/b")],
+    "members": lambda root: [node for _, node in root.members()],
+    "members below": lambda root: [node for _, node in root.members(max_depth=None)],
+    "arrays": lambda root: [*root.array_values(), *(node for _, node in root.arrays())],
+    "groups": lambda root: [*root.group_values(), *(node for _, node in root.groups())],
+    "require": lambda root: [root.require_group("inner"), root.require_array("a", shape=(2, 3, 4), dtype="i8")],
+}
+
+
+@pytest.mark.parametrize("is_consolidated", [False, True], ids=["documents", "consolidated"])
+@pytest.mark.parametrize("way", WAYS)
+def test_members_of_a_group_have_the_members_of_zarr_python(way, is_consolidated):
+    store = {}
+    root = as_zarr.open_group(store, mode="w", zarr_format=2)
+    values = np.arange(24).reshape(2, 3, 4)
+    root.create_array("a", data=values)
+    root.create_array("inner/b", data=values)
+    if is_consolidated:
+        as_zarr.consolidate_metadata(store)
+    nodes = WAYS[way](as_zarr.open_group(store))
+    assert {type(node) for node in nodes} <= {as_zarr.Array, as_zarr.Group}
+    assert all(
+        node[0, :, [1, 2]].shape == (3, 2) for node in nodes if isinstance(node, as_zarr.Array)
+    )  # as oindex does

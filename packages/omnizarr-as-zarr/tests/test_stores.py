@@ -172,3 +172,52 @@ def test_setting_of_zarr_python_2_warns_that_it_has_no_effect():
     with pytest.warns(ZarrDeprecationWarning, match="default_compressor is deprecated"):
         storage.default_compressor = None
     assert not hasattr(storage, "default_compressor")
+
+
+WRITERS = {
+    "open": lambda module, place: module.open(place, mode="w", shape=(3,), dtype="i4"),
+    "open_array": lambda module, place: module.open_array(place, mode="a", shape=(3,), dtype="i4"),
+    "open_group": lambda module, place: module.open_group(place, mode="w-"),
+    "open_like": lambda module, place: module.open_like(np.arange(3), place, mode="a"),
+    "create": lambda module, place: module.create((3,), store=place),
+    "create_array": lambda module, place: module.create_array(store=place, shape=(3,), dtype="i4"),
+    "create_group": lambda module, place: module.create_group(place),
+    "create_hierarchy": lambda module, place: dict(
+        module.create_hierarchy(store=place, nodes={"": module.open_group({}).metadata})
+    ),
+    "from_array": lambda module, place: module.from_array(place, data=np.arange(3)),
+    "group": lambda module, place: module.group(store=place),
+    "save": lambda module, place: module.save(place, np.arange(3)),
+    "save_array": lambda module, place: module.save_array(place, np.arange(3)),
+    "save_group": lambda module, place: module.save_group(place, np.arange(3)),
+    "zeros": lambda module, place: module.zeros((3,), store=place),
+    "Group.from_store": lambda module, place: module.Group.from_store(place),
+    "AsyncGroup.from_store": lambda module, place: asyncio.run(module.AsyncGroup.from_store(place)),
+}
+
+
+@pytest.mark.parametrize("kind", [str, lambda path: path, lambda path: path.as_uri()], ids=["str", "Path", "URL"])
+@pytest.mark.parametrize("verb", WRITERS)
+def test_new_directory_can_have_the_name_of_a_file_of_another_format(verb, kind, tmp_path):
+    path = tmp_path / "x.nc"
+    WRITERS[verb](as_zarr, kind(path))
+    assert path.is_dir()
+    written = zarr.open(path, mode="r")  # zarr-python's own
+    assert list(written) == (["arr_0"] if verb == "save_group" else []) or written.shape == (3,)
+
+
+@MODULES
+def test_directory_with_the_name_of_a_file_grows(module, tmp_path):
+    path = str(tmp_path / "x.nc")
+    module.open_group(path, mode="w").create_array("a", data=np.arange(3))
+    module.open_group(path, mode="a").create_array("b", data=np.arange(2))
+    assert module.open(path, mode="r")["b"][...].tolist() == [0, 1]
+    module.create_group(f"{path}/below.tif")
+    assert sorted(module.open_group(path, mode="r")) == ["a", "b", "below.tif"]
+
+
+@MODULES
+def test_missing_directory_with_the_name_of_a_file_is_not_made_by_reading(module, tmp_path):
+    with pytest.raises(FileNotFoundError):
+        module.open(tmp_path / "x.nc", mode="r")
+    assert list(tmp_path.iterdir()) == []

@@ -219,10 +219,8 @@ def refuse_other_format(store: Store) -> None:
 
     Nodes below an existing hierarchy can have any name.
     """
-    if type(store) is not LocalStore or store.knows_root:
-        return
-    kind = kinds.foreign(store.root)
-    if kind is None or os.path.exists(store.root) or _is_below_node(store.root):
+    kind = other_format(store)
+    if kind is None:
         return
     remedy = f"; {kind.remedy}" if kind.remedy.startswith("convert ") else ""
     raise SettingError(
@@ -231,6 +229,14 @@ def refuse_other_format(store: Store) -> None:
         expected=f"a name such as x.zarr, x.zip or x.sqlite{remedy}",
         remedy="choose another name, or pass omnizarr.stores.LocalStore(path) if you want a directory of this name",
     )
+
+
+def other_format(store: Store) -> kinds.Kind | None:
+    """Return the kind of files that the name of a new directory promises; None if it promises none, or is not new."""
+    if type(store) is not LocalStore or store.knows_root:
+        return None
+    kind = kinds.foreign(store.root)
+    return None if kind is None or os.path.exists(store.root) or _is_below_node(store.root) else kind
 
 
 def _is_below_node(path: str) -> bool:

@@ -50,7 +50,7 @@ from omnizarr_as_zarr.core.metadata import (
     array_metadata,
 )
 from omnizarr_as_zarr.errors import IncompatibleNodeError, ZarrDeprecationWarning, ZarrUserWarning, warn
-from omnizarr_as_zarr.storage._below import below
+from omnizarr_as_zarr.storage._below import below, place_given
 from omnizarr_as_zarr.storage._classes import StorePath
 from omnizarr_as_zarr.storage._outer import outer_of, place_of
 
@@ -133,6 +133,12 @@ def plain(value: Any) -> Any:
     return below(value)
 
 
+def placed(store: Any) -> Any:
+    """Return omnizarr's equivalent of what a program gives as the store of a node, which may be new."""
+    found = place_given(store)
+    return plain(store) if found is store else found
+
+
 _STATE = {
     CoreArray: ("_where", "_state", "_config", "_snapshot"),
     CoreGroup: ("_where", "_metadata", "_config", "_copies", "_asked"),
@@ -164,19 +170,20 @@ def _warned(array: Any) -> Any:
 
 def plain_all(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return keywords as omnizarr takes them."""
-    return {name: plain(value) for name, value in options.items()}
+    return {name: placed(value) if name == "store" else plain(value) for name, value in options.items()}
 
 
 def handing_out(
     function: Callable[..., Any], check: Callable[[Mapping[str, Any]], dict[str, Any]] = dict
 ) -> Callable[..., Any]:
     """Return a function that takes nodes and stores of here, and returns nodes of here; `check` sees its keywords."""
+    of_store = placed if next(iter(inspect.signature(function).parameters)) == "store" else plain
 
     @wraps(function)
     def call(*args: Any, **options: Any) -> Any:
         options = check(options)
         with worded():
-            return named(function(*map(plain, args), **plain_all(options)))
+            return named(function(*map(of_store, args[:1]), *map(plain, args[1:]), **plain_all(options)))
 
     return call
 
@@ -500,7 +507,7 @@ class Group(CoreGroup, metaclass=_KindOfGroup):
         overwrite: bool = False,
     ) -> Group:
         """Create a group at a place, and return it."""
-        made = CoreGroup.from_store(plain(store), attributes=attributes, zarr_format=zarr_format, overwrite=overwrite)
+        made = CoreGroup.from_store(placed(store), attributes=attributes, zarr_format=zarr_format, overwrite=overwrite)
         return cast("Group", named(made))
 
     def _node(self, found: Found[Metadata]) -> Any:
@@ -524,7 +531,7 @@ class Group(CoreGroup, metaclass=_KindOfGroup):
     def __getitem__(self, path: str) -> Any:
         """Return the node at a path; ``""`` is the group itself, as it is stored now."""
         if path.strip("/") or self._snapshot is not None:
-            return super().__getitem__(path)
+            return named(super().__getitem__(path))
         return self._node(detection.open_node(self._where, prefer=self._metadata.dialect))
 
     def __delitem__(self, path: str) -> None:
@@ -681,7 +688,9 @@ class AsyncGroup(aio.AsyncGroup):
         overwrite: bool = False,
     ) -> AsyncGroup:
         """Create a group at a place, and return it."""
-        made = await aio.create_group(plain(store), attributes=attributes, zarr_format=zarr_format, overwrite=overwrite)
+        made = await aio.create_group(
+            placed(store), attributes=attributes, zarr_format=zarr_format, overwrite=overwrite
+        )
         return cast("AsyncGroup", named(made))
 
     @classmethod

@@ -10,7 +10,7 @@ from omnizarr.api import creating, opening, saving
 from omnizarr.tools import copy as copying
 from omnizarr_as_zarr import errors
 from omnizarr_as_zarr._keywords import checked, with_format
-from omnizarr_as_zarr._nodes import Array, Group, create, handing_out, named, plain, plain_all, without_copies
+from omnizarr_as_zarr._nodes import Array, Group, create, handing_out, named, placed, plain, plain_all, without_copies
 from omnizarr_as_zarr._wording import worded
 from omnizarr_as_zarr.abc.store import Store
 from omnizarr_as_zarr.core.buffer import NDArrayLike
@@ -67,14 +67,14 @@ def open(store: Any = None, *, mode: Any = None, **options: Any) -> Array | Grou
     if "shape" not in options:
         options = without_copies(store, options)
     with worded():
-        return named(opening.open(plain(store), mode=mode, **plain_all(_with_dtype(options))))  # type: ignore[no-any-return]
+        return named(opening.open(placed(store), mode=mode, **plain_all(_with_dtype(options))))  # type: ignore[no-any-return]
 
 
 def open_array(store: Any = None, *, mode: Any = None, **options: Any) -> Array:
     """Open an array. See `omnizarr.open_array`."""
     options = _with_dtype(checked(options))
     with worded():
-        return named(opening.open_array(plain(store), mode=mode, **plain_all(options)))  # type: ignore[no-any-return]
+        return named(opening.open_array(placed(store), mode=mode, **plain_all(options)))  # type: ignore[no-any-return]
 
 
 def open_group(store: Any = None, *, mode: Any = "a", **options: Any) -> Group:
@@ -82,7 +82,7 @@ def open_group(store: Any = None, *, mode: Any = "a", **options: Any) -> Group:
     options = without_copies(store, with_format(options))
     try:
         with worded():
-            return named(opening.open_group(plain(store), mode=mode, **plain_all(options)))  # type: ignore[no-any-return]
+            return named(opening.open_group(placed(store), mode=mode, **plain_all(options)))  # type: ignore[no-any-return]
     except errors.GroupNotFoundError as error:
         # Words that xarray, for one, shows to its users.
         error.message = f"No group found in store {store!r} at path {options.get('path') or ''!r}: {error.message}"
@@ -118,7 +118,7 @@ def consolidate_metadata(store: Any, path: str | None = None, zarr_format: Any =
 def create_hierarchy(*, store: Any, nodes: Mapping[str, Any], overwrite: bool = False) -> Iterator[tuple[str, Any]]:
     """Create many nodes. See `omnizarr.create_hierarchy`."""
     made = creating.create_hierarchy(
-        store=plain(store), nodes={path: plain(node) for path, node in nodes.items()}, overwrite=overwrite
+        store=placed(store), nodes={path: plain(node) for path, node in nodes.items()}, overwrite=overwrite
     )
     return map(named, made)
 
@@ -145,7 +145,7 @@ def from_array(store: Any, *, data: Any, **options: Any) -> Array:
             errors.ZarrUserWarning,
         )
     with worded():
-        return named(creating.from_array(plain(store), data=plain(data), **plain_all(options)))  # type: ignore[no-any-return]
+        return named(creating.from_array(placed(store), data=plain(data), **plain_all(options)))  # type: ignore[no-any-return]
 
 
 def full_like(a: Any, **options: Any) -> Array:
@@ -161,20 +161,27 @@ group = handing_out(creating.group, with_format)
 load = handing_out(saving.load, with_format)
 ones = handing_out(creating.ones, checked)
 ones_like = handing_out(creating.ones_like, checked)
-open_like = handing_out(opening.open_like, checked)
+
+
+def open_like(a: Any, path: Any, **options: Any) -> Array:
+    """Open an array, or create one like `a`. See `omnizarr.open_like`."""
+    with worded():
+        return named(opening.open_like(plain(a), placed(path), **plain_all(checked(options))))  # type: ignore[no-any-return]
+
+
 save_array = handing_out(saving.save_array, checked)
 
 
 def save(store: Any, *args: Any, zarr_format: Any = None, path: str | None = None, **kwargs: Any) -> None:
     """Save arrays. See `omnizarr.save`."""
     _refuse_others({**dict(enumerate(args)), **kwargs})
-    saving.save(plain(store), *map(plain, args), zarr_format=zarr_format, path=path, **plain_all(kwargs))
+    saving.save(placed(store), *map(plain, args), zarr_format=zarr_format, path=path, **plain_all(kwargs))
 
 
 def save_group(store: Any, *args: Any, zarr_format: Any = None, path: str | None = None, **kwargs: Any) -> None:
     """Save several arrays in a group. See `omnizarr.save_group`."""
     _refuse_others({**dict(enumerate(args)), **kwargs})
-    saving.save_group(plain(store), *map(plain, args), zarr_format=zarr_format, path=path, **plain_all(kwargs))
+    saving.save_group(placed(store), *map(plain, args), zarr_format=zarr_format, path=path, **plain_all(kwargs))
 
 
 def _refuse_others(arrays: Mapping[Any, Any]) -> None:

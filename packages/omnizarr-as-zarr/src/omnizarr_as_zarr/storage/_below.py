@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import copy
+import os
 from collections.abc import Hashable, Iterable, Iterator
 from contextlib import AbstractContextManager
+from pathlib import Path, PurePath
 from typing import Any, Final
 
 from omnizarr import stores
 from omnizarr.nodes.location import StorePath as Place
-from omnizarr.stores import threads, verbs
+from omnizarr.stores import kinds, threads, urls, verbs
 from omnizarr.stores.base import Buffer, Listing, Span, answers, as_prefix, check_key, is_key, listing
+from omnizarr.stores.resolve import other_format
 from omnizarr_as_zarr.abc.store import (
     ByteRequest,
     OffsetByteRequest,
@@ -172,3 +175,19 @@ def below(value: Any) -> Any:
     if isinstance(value, Store):
         return inner_of(value)
     return Place(inner_of(value.store), value.path) if isinstance(value, StorePath) else value
+
+
+def place_given(value: Any) -> Any:
+    """Return omnizarr's equivalent of what a program gives as a store.
+
+    A path for a new directory can end as a file of another format, such as "x.nc": omnizarr refuses that, but
+    programs for zarr-python write such directories.
+    """
+    if isinstance(value, str | PurePath) and kinds.foreign(os.fspath(value)) is not None:
+        text = str(value)
+        path = urls.local_path(text) if urls.scheme_of(text) else text
+        if path and not Path(path).expanduser().exists():
+            store, inner = stores.resolve(value, "a")
+            if not inner and other_format(store) is not None:
+                return store
+    return below(value)
