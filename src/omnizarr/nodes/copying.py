@@ -39,6 +39,8 @@ _PIECE: Final = 4 * 2**20
 """Bytes of a file that are read at once; a larger one is read in such pieces."""
 _COMPARED: Final = 16 * 2**20
 """Bytes of a copy that are read at once to be compared."""
+_RECEIVED: Final = 2
+"""How often a value is in memory when it is received: in the parts that came, and put together."""
 _ATTEMPTS: Final = 3
 """How often a value is read that is replaced while it is read in pieces."""
 
@@ -116,7 +118,7 @@ class Copier:
         """
         is_within = self.source is self.target and self.by_server and self.keeps == "none" and not self.verify
         copy = self._copy_within if is_within else self._copy_through
-        most, in_flight = self.at_once, budget.total()
+        most, in_flight = self.at_once, budget.total() // (1 if isinstance(self.source, LocalStore) else _RECEIVED)
         if is_within or most == 1:
             return lambda key, copied: copy(key, copied, self.most)
         turns, lanes = count(), [RLock() for _ in range(most)]
