@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
+import os
+import subprocess
+import sys
 import threading
 import time
 
@@ -14,6 +18,7 @@ import omnizarr
 from omnizarr import aio, engine
 from tests.engine.remote import ZSTD, needs_remote
 from tests.faultproxy import Answer, Call, Fault, Hang, Reset
+from tests.repeats import runs
 from tests.servers import s3_client
 from tests.stores.recording import FAST
 
@@ -333,3 +338,66 @@ def test_nothing_is_stored_for_a_missing_shard_that_stays_empty(place, how):
     with s3_client(place.endpoint) as client:
         assert [each["Key"] for each in client.list_objects_v2(Bucket=place.name)["Contents"]] == ["a/zarr.json"]
     np.testing.assert_array_equal(theirs[...], expected)
+
+
+# -- any sequence ----------------------------------------------------------------------------
+
+_WRITER = """
+import json, sys
+import omnizarr
+array = omnizarr.open_array(sys.argv[1], mode="r+", storage_options=json.loads(sys.argv[2]))
+print("ready", flush=True)
+for line in sys.stdin:
+    start, stop, step, value = map(int, line.split())
+    array[start:stop:step] = value
+    print("done", flush=True)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("codecs", [{}, {"compressors": ZSTD}], ids=["raw", "zstd"])
+def test_any_sequence_of_changes_is_that_of_numpy_also_if_writers_are_killed(place, codecs):
+    """Three writers by turns, of which one is another process that is killed while it may be storing."""
+    rng = np.random.default_rng(7)
+    theirs, expected = create(place, np.repeat(noise(SIZE // 8), 8), **codecs)
+    ours = by("native", place)
+    command = [sys.executable, "-c", _WRITER, f"{place.url}/a", json.dumps(place.options)]
+
+    def started():
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env=os.environ | {"OMNIZARR_ENGINE": "native"},
+        )  # fmt: skip
+        assert process.stdout.readline() == "ready\n"
+        return process
+
+    other = started()
+    for number in range(runs(8)):
+        start = int(rng.integers(SIZE))
+        stop = min(SIZE, start + int(rng.choice([1, 100, CHUNK, 3 * CHUNK, SIZE // 2])))
+        part, value = slice(start, stop, int(rng.choice([1, 1, 7]))), int(rng.integers(256))
+        match rng.integers(5):
+            case 0 | 1:
+                ours[part] = expected[part] = value
+            case 2:
+                theirs[part] = expected[part] = value
+            case 3:
+                with ours.writer(memory=2 * ours.shards[0]) as writer:
+                    writer[part] = expected[part] = value
+            case _:
+                other.stdin.write(f"{part.start} {part.stop} {part.step} {value}\n")
+                other.stdin.flush()
+                if rng.random() < 0.5:
+                    time.sleep(rng.uniform(0, 0.2))
+                    other.kill()
+                    other.communicate()
+                    other = started()
+                    found, new = theirs[...], expected.copy()
+                    new[part] = value
+                    expected = new if (found == new).all() else expected  # all of it, or nothing
+                else:
+                    assert other.stdout.readline() == "done\n"
+                    expected[part] = value
+        found = (theirs, ours)[number % 2][...]
+        assert np.array_equal(found, expected), (number, part, value)
+    other.communicate()
