@@ -279,6 +279,13 @@ _JSON: list[Damaged] = [
     one("v3 document that is a list", {**v3(), A3: b"[3]"}, "invalid-metadata", A3),
     one("v3 document with a member twice", {**v3(), A3: TWICE}, "repeated-member", A3),
     one("v3 document with a byte order mark", {**v3(), A3: b"\xef\xbb\xbf" + text(V3_ARRAY)}, "byte-order-mark", A3),
+    one("v3 attributes with a byte of Latin-1", v3(attributes={"units": "\udcb0C"}), "half-surrogate", A3),
+    one(
+        "v2 attributes with a byte of Latin-1",
+        {**v2(), "a/.zattrs": b'{"x": ["\\udcb0"]}'},
+        "half-surrogate",
+        "a/.zattrs",
+    ),
     one("v3 attributes with a NaN", v3(attributes={"x": [float("nan")]}), "nonfinite-attribute", A3),
     one("v3 fill value is a bare NaN", v3(data_type="float32", fill_value=float("nan")), "bare-nan", A3),
     one("v2 document cut off", {**v2(), A2: text(V2_ARRAY)[:50]}, "not-json", A2),

@@ -282,11 +282,35 @@ def test_strings_that_are_no_utf8_are_reported_in_v3(tmp_path, zarr_format):
         dataset.createVariable("v", str, ("x",))[:] = texts("a", "b")
     with h5py.File(tmp_path / "old.nc", "r+") as file:
         file["v"][0] = b"\xff\xfe"
+    assert omnizarr.open_array(tmp_path / "old.nc/v", mode="r")[...].tolist() == ["\ufffd" * 2, "b"]
     done = omnizarr.convert(tmp_path / "old.nc", tmp_path / "new.zarr", zarr_format=zarr_format)
     assert done.verified
     assert [each.what for each in done.losses] == [[], ["bytes of strings that are not UTF-8"]][zarr_format == 3]
     array = zarr.open_array(tmp_path / "new.zarr/v", mode="r")
     assert array[...].tolist() == [[b"\xff\xfe", b"b"], ["\ufffd" * 2, "b"]][zarr_format == 3]
+
+
+@pytest.mark.parametrize("zarr_format", FORMATS)
+def test_attributes_that_are_no_utf8_keep_their_bytes_with_a_remark(tmp_path, zarr_format):
+    """A degree sign in Latin-1. TensorStore and zarrs do not parse the document."""
+    units = np.bytes_("°C".encode("latin-1"))
+    with h5py.File(tmp_path / "old.h5", "w") as file:
+        file["x"] = [1.5]
+        file["x"].attrs["units"] = units
+    with netCDF4.Dataset(tmp_path / "old.h5") as dataset:
+        assert dataset["x"].units == omnizarr.open_array(tmp_path / "old.h5/x", mode="r").attrs["units"] == "\ufffdC"
+    done = omnizarr.convert(tmp_path / "old.h5", tmp_path / "new.zarr", zarr_format=zarr_format)
+    (remark,) = next(node for node in done.nodes if node.path == "x").remarks
+    assert remark.startswith("texts that are not UTF-8")
+    assert remark.endswith(": units")
+    assert [each.code for each in omnizarr.check(tmp_path / "new.zarr")] == ["half-surrogate"]
+    omnizarr.convert(tmp_path / "new.zarr", tmp_path / "back.h5")
+    with h5py.File(tmp_path / "back.h5") as file:
+        assert file["x"].attrs["units"] == units
+    tensorstore = pytest.importorskip("tensorstore")
+    if zarr_format == 3:
+        with pytest.raises(ValueError, match="Invalid JSON"):
+            tensorstore.open({"driver": "zarr3", "kvstore": f"file://{tmp_path}/new.zarr/x/"}).result()
 
 
 # From Zarr to a file

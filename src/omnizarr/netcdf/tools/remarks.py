@@ -31,7 +31,7 @@ def remarks_of(root: GroupHeader, layout: str) -> dict[str, tuple[str, ...]]:
     sizes = root.sizes()
     found: dict[str, tuple[str, ...]] = {}
     for path, group in root.walk():
-        found[path] = tuple(_on_nuls(group, layout))
+        found[path] = (*_on_nuls(group, layout), *_on_bytes(group))
         for name, each in group.variables.items():
             remarks = (
                 *_on_readers(each, layout, group, sizes),
@@ -39,6 +39,7 @@ def remarks_of(root: GroupHeader, layout: str) -> dict[str, tuple[str, ...]]:
                 *_on_fill(each),
                 *_on_filters(each, layout),
                 *_on_nuls(each, layout),
+                *_on_bytes(each),
             )
             found[f"{path}/{name}"] = remarks
     return {path: remarks for path, remarks in found.items() if remarks}
@@ -54,6 +55,22 @@ def _on_nuls(header: GroupHeader | VariableHeader, layout: str) -> Iterator[str]
     names = [name for name, each in header.attributes.items() if without_nuls(each) != each]
     if names and layout not in {"xarray", "v3", "E"}:
         yield f"NULs at the end of text are left out: {', '.join(names)}"
+
+
+def _on_bytes(header: GroupHeader | VariableHeader) -> Iterator[str]:
+    """Yield a remark on texts that are not UTF-8, such as a degree sign in Latin-1: escapes keep their bytes."""
+    names = [name for name, each in header.attributes.items() if each.type.is_text and not _is_unicode(each.value)]
+    if names:
+        who = "strict readers of JSON refuse (TensorStore, zarrs)"
+        yield f"texts that are not UTF-8, whose escapes {who}: {', '.join(names)}"
+
+
+def _is_unicode(value: Any) -> bool:
+    try:
+        "".join(map(str, np.ravel(value))).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _on_readers(

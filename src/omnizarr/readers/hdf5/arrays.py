@@ -387,9 +387,9 @@ def _made(dataset: Dataset, form: Form, raw: bytes, name_of: Callable[[int], str
     if form.made == "ragged":
         items = (np.asarray(each).astype(form.dtype, copy=False).tobytes() for each in found)
     elif form.made == "json":
-        items = (each.encode("utf-8", "replace") for each in _json(found, element))
+        items = (elements.unicode(each).encode() for each in _json(found, element))
     else:
-        items = (str(each).encode("utf-8", "replace") for each in found)
+        items = (elements.unicode(str(each)).encode() for each in found)
     parts = [len(found).to_bytes(4, "little")]
     for each in items:
         parts += (len(each).to_bytes(4, "little"), each)

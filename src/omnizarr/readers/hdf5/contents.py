@@ -348,7 +348,7 @@ def _single(value: Any) -> Any:
 
 
 def _text(text: str) -> str:
-    return text.encode("utf-8", "replace").decode() if not text.isascii() else text
+    return elements.unicode(text)
 
 
 def _clean(value: JSON) -> JSON:

@@ -202,6 +202,11 @@ def text(raw: bytes, datatype: Datatype) -> str:
     return decode(raw.rstrip(b" " if datatype.padding == 2 else b"\0"))
 
 
+def unicode(text: str) -> str:
+    """Return a text with U+FFFD in place of bytes that are not UTF-8, as netCDF4-python shows it."""
+    return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
 def _objects(items: list[Any]) -> NDArray[Any]:
     made = np.empty(len(items), object)
     if items:

@@ -87,6 +87,9 @@ SECTIONS: Final[Mapping[str, tuple[Code, ...]]] = {
              Remedy("for such readers, set the attribute again with {setting}",
                     setting=Setting("attributes.nonfinite", "string")),
              raised_if_strict=True),
+        Code("half-surrogate", "warning",
+             "a text with half of a surrogate pair, as bytes that are not UTF-8 become; strict readers of JSON refuse "
+             "the document (TensorStore, zarrs)", "write the text again, in UTF-8"),
         Code("byte-order-mark", "warning", "a document begins with a byte order mark", "delete its first three bytes",
              Mend("document", "the mark is removed", "it has no meaning in UTF-8")),
     ),

@@ -20,6 +20,9 @@ from omnizarr.tools.check.report import Findings
 
 _BOM: Final = b"\xef\xbb\xbf"
 _JSON: Final = "RFC 8259"
+_ESCAPED: Final = re.compile(rb"\\u[dD][89a-fA-F]")
+"""The escape of a half of a surrogate pair; two of them are a character."""
+_HALF: Final = re.compile("[\ud800-\udfff]")
 
 
 # As JSON
@@ -40,6 +43,8 @@ def check_json(findings: Findings, path: str, document: Document) -> None:
     if bytes(document.data[:3]) == _BOM:
         findings.add("byte-order-mark", path, "the document begins with a byte order mark", key=document.key,
                      spec=f"{_JSON}, section 8.1")  # fmt: skip
+    if _ESCAPED.search(document.data):
+        _report_halves(findings, path, document)
     bare: dict[str, tuple[str, float]] = {}
     counts = Counter[str]()
     for key, above, part in document.parts():
@@ -62,6 +67,35 @@ def check_json(findings: Findings, path: str, document: Document) -> None:
                 expected='a string: "NaN", "Infinity" or "-Infinity"' if code == "bare-nan" else None,
                 spec=f"{_JSON}, section 6",
             )
+
+
+def _report_halves(findings: Findings, path: str, document: Document) -> None:
+    found = [each for _, above, part in document.parts() for each in _halves(part, above)]
+    for pointer, value in found[:1]:
+        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        findings.add(
+            "half-surrogate",
+            path,
+            f"a text with half of a surrogate pair{more}",
+            key=document.key,
+            pointer=pointer,
+            found=ascii(value),
+            expected="characters of Unicode",
+            spec=f"{_JSON}, section 8.2",
+        )
+
+
+def _halves(value: JSON, pointer: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, str):
+        if _HALF.search(value):
+            yield pointer, value
+    elif isinstance(value, Mapping):
+        for name, member in value.items():
+            yield from _halves(name, pointer)
+            yield from _halves(member, join(pointer, name))
+    elif is_list(value):
+        for index, item in enumerate(value):
+            yield from _halves(item, join(pointer, index))
 
 
 def attributes_of(key: str, value: JSON, pointer: str = "") -> Iterator[str]:
