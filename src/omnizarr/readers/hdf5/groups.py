@@ -64,7 +64,7 @@ def _old(cursor: Cursor) -> list[Link]:
     tree, heap = cursor.defined("the B-tree of a group"), heaps.local(source, cursor.defined("the names of a group"))
     found = []
     walk = source.visits("the symbol tables of a group")
-    size = 2 * source.offset_size + 24
+    size = source.length_size + source.offset_size + 24
     for at in btrees.leaves(source, tree):
         head = source.cursor(at, 8)
         head.signature(b"SNOD")
@@ -74,7 +74,8 @@ def _old(cursor: Cursor) -> list[Link]:
         walk.visit(at, 8 + count * size)
         entries = source.cursor(at + 8, count * size)
         for _ in range(count):
-            name = decode(heaps.text_at(heap, entries.uint(source.offset_size)))
+            # The text of the format says bytes of an address, and the HDF5 library writes those of a length.
+            name = decode(heaps.text_at(heap, entries.uint(source.length_size)))
             address = entries.address_or_none()
             kind = entries.uint(4)
             entries.skip(4)

@@ -65,7 +65,7 @@ def _old(cursor: Cursor, version: int) -> tuple[int, None]:
             key=source.key,
             remedy="h5repack makes one file of them",
         )
-    cursor.skip(source.offset_size)
+    cursor.skip(source.length_size)
     return cursor.defined("the root group"), None
 
 
