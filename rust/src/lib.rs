@@ -18,7 +18,7 @@
 //! | [`threads`] | threads that work for one call |
 //! | [`store`] | where chunks are kept |
 //! | [`manifest`] | where chunks lie in files of other formats |
-//! | [`trees`] | indexes that say so in HDF5 files |
+//! | [`trees`] | indexes that say so in HDF5 files, whose parts Python fetches, or `trees::index` reads |
 //! | [`cache`] | decoded chunks and indexes that are kept |
 //! | [`chain`] | the codecs of a chunk, bound to its shape; shards, which are made of chains |
 //! | `files` | a store in a directory; chunks in files of other formats |

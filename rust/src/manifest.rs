@@ -180,6 +180,24 @@ impl Manifest {
         })
     }
 
+    /// Return the coordinates of a chunk by its number.
+    #[must_use]
+    pub fn coords(&self, number: u64) -> Vec<u64> {
+        let mut rest = number;
+        let mut coords: Vec<_> = self
+            .grid
+            .iter()
+            .rev()
+            .map(|&length| {
+                let coordinate = rest % length.max(1);
+                rest /= length.max(1);
+                coordinate
+            })
+            .collect();
+        coords.reverse();
+        coords
+    }
+
     /// Return which codecs a chunk skips.
     #[must_use]
     pub fn mask(&self, coords: &[u64]) -> u32 {

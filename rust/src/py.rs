@@ -1450,6 +1450,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Engine>()?;
     module.add_class::<Stop>()?;
     module.add_class::<trees::PyTree>()?;
+    #[cfg(unix)]
+    module.add_class::<trees::PyIndex>()?;
     module.add_function(wrap_pyfunction!(read_together, module)?)?;
     #[cfg(feature = "remote")]
     {

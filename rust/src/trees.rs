@@ -2,6 +2,9 @@
 //!
 //! What `omnizarr.readers.hdf5.chunks` is in Python, which fetches the nodes. Whatever is unusual is refused, broken or
 //! not, and the whole index read there: chunks that skip filters, chunks beyond the shape, chunks out of order.
+//! [`index`] reads all kinds of indexes itself, from files of this machine.
+
+pub mod index;
 
 use std::collections::{HashMap, HashSet};
 

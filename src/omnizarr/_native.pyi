@@ -82,6 +82,19 @@ class ChunkTree:
     def seek(self, numbers: bytes) -> tuple[list[tuple[int, int | None]] | None, bytes, bytes]: ...
     def whole(self) -> tuple[list[tuple[int, int | None]] | None, bytes, bytes]: ...
 
+class ChunkIndex:
+    def __new__(
+        cls,
+        kind: str,
+        address: int,
+        grid: Sequence[int],
+        chunk_shape: Sequence[int],
+        sizes: tuple[int, int, int, int],
+        elements: tuple[int, int, int, int, Sequence[int]],
+        file: tuple[str, int, int, int, int],
+    ) -> Self: ...
+    def seek(self, numbers: bytes) -> tuple[bytes, bytes]: ...
+
 class Stop:
     def __new__(cls) -> Self: ...
     def set(self) -> None: ...

@@ -42,7 +42,7 @@ pub struct Source {
 }
 
 /// A file that is open, with its size and the time of its last change.
-struct Opened {
+pub struct Opened {
     file: File,
     size: u64,
     modified: i128,
@@ -90,10 +90,33 @@ fn check(file: &File, source: &Source) -> Result<(u64, i128)> {
     Ok((metadata.len(), modified))
 }
 
-fn opened(source: &Source) -> Result<Opened> {
-    let file = File::from(beneath::open(&source.path, READ).map_err(|_| Error::broken("the file cannot be opened"))?);
-    let (size, modified) = check(&file, source)?;
-    Ok(Opened { file, size, modified })
+impl Opened {
+    /// Open a file.
+    ///
+    /// # Errors
+    /// If it cannot be opened, or has changed.
+    pub fn of(source: &Source) -> Result<Self> {
+        let opened = beneath::open(&source.path, READ).map_err(|_| Error::broken("the file cannot be opened"))?;
+        let file = File::from(opened);
+        let (size, modified) = check(&file, source)?;
+        Ok(Self { file, size, modified })
+    }
+
+    /// Fill `out` with the bytes from a place on.
+    ///
+    /// # Errors
+    /// If the file ends before.
+    pub fn read(&self, start: u64, out: &mut [u8]) -> Result<()> {
+        read_exactly(&self.file, start, out)
+    }
+
+    /// Check that the file has not changed since it was opened.
+    ///
+    /// # Errors
+    /// If it has.
+    pub fn check(&self, source: &Source) -> Result<()> {
+        check(&self.file, source).map(|_| ())
+    }
 }
 
 impl<'a> Session<'a> {
@@ -113,13 +136,13 @@ impl<'a> Session<'a> {
                 return Ok(Held::First(first));
             }
             // Of several threads, one opens it for all; the others close theirs.
-            let first = opened(self.source(0)?)?;
+            let first = Opened::of(self.source(0)?)?;
             return Ok(Held::First(self.first.get_or_init(|| first)));
         }
         if let Some(known) = locked(&self.others).get(&number) {
             return Ok(Held::Other(Arc::clone(known)));
         }
-        let file = Arc::new(opened(self.source(number)?)?);
+        let file = Arc::new(Opened::of(self.source(number)?)?);
         let mut others = locked(&self.others);
         if others.len() >= MOST_OPEN {
             let full = std::mem::take(&mut *others);
@@ -132,7 +155,7 @@ impl<'a> Session<'a> {
     }
 
     fn check_others(&self, others: &HashMap<u32, Arc<Opened>>) -> Result<()> {
-        others.iter().try_for_each(|(&number, opened)| check(&opened.file, self.source(number)?).map(|_| ()))
+        others.iter().try_for_each(|(&number, opened)| opened.check(self.source(number)?))
     }
 
     /// Check that no file has changed since it was opened.
@@ -141,7 +164,7 @@ impl<'a> Session<'a> {
     /// If one has.
     pub fn check(&self) -> Result<()> {
         if let Some(first) = self.first.get() {
-            check(&first.file, self.source(0)?)?;
+            first.check(self.source(0)?)?;
         }
         self.check_others(&locked(&self.others))
     }

@@ -5,7 +5,10 @@ pub use crate::files::manifest::Session;
 #[cfg(unix)]
 pub use lookup::{Begun, Lookup, PyLookup};
 #[cfg(unix)]
-pub use unix::{Given, PyManifest, PySources, Shared, as_store, check, grid, session, shared, skipping};
+pub use unix::{
+    Described, Given, PyManifest, PySources, Shared, as_store, check, grid, session, shared, skipping,
+    source as described,
+};
 #[cfg(all(unix, feature = "remote"))]
 pub use unix::{PyVersions, located};
 
@@ -200,6 +203,7 @@ mod lookup {
     use pyo3::prelude::*;
     use pyo3::types::{PyBytes, PyDict};
 
+    use super::super::trees::{Near, PyIndex};
     use super::super::{Remote, calls, names, unknown};
     #[cfg(feature = "remote")]
     use super::super::{far, refused};
@@ -227,6 +231,8 @@ mod lookup {
     /// What was found.
     pub struct Lookup {
         finder: Py<PyAny>,
+        /// What finds chunks in one file without Python.
+        index: Option<Arc<Near>>,
         keys: Keys,
         grid: Vec<u64>,
         is_declined: AtomicBool,
@@ -263,13 +269,21 @@ mod lookup {
 
     #[pymethods]
     impl PyLookup {
-        /// `names`: how keys of chunks are written, for `finder`; `grid`: number of chunks along each dimension.
+        /// `names`: how keys of chunks are written, for `finder`; `grid`: number of chunks along each dimension; `index`: what
+        /// is asked first, and `finder` only if it refuses.
         #[new]
-        fn new(finder: Py<PyAny>, names: (String, String, String, String), grid: Vec<u64>) -> Self {
+        #[pyo3(signature = (finder, names, grid, index=None))]
+        fn new(
+            finder: Py<PyAny>,
+            names: (String, String, String, String),
+            grid: Vec<u64>,
+            index: Option<PyRef<'_, PyIndex>>,
+        ) -> Self {
             let (head, separator, tail, scalar) = names;
             let keys = Keys { head, separator, tail, scalar, grid: None };
             let (is_declined, state) = (AtomicBool::new(false), Mutex::default());
-            Self(Arc::new(Lookup { finder, keys, grid, is_declined, state }))
+            let index = index.map(|index| Arc::clone(&index.0));
+            Self(Arc::new(Lookup { finder, index, keys, grid, is_declined, state }))
         }
     }
 
@@ -305,18 +319,16 @@ mod lookup {
                 }
                 Arc::clone(&state.known)
             };
-            let (mut numbers, mut keys) = (Vec::new(), Vec::new());
+            let mut numbers = Vec::new();
             for piece in 0..plan.len() {
-                let coords = plan.piece(piece).coords;
-                let Some(number) = grid.number(&coords) else { return Ok(None) };
+                let Some(number) = grid.number(&plan.piece(piece).coords) else { return Ok(None) };
                 if !known.holds(number) {
                     numbers.push(number);
-                    keys.push(self.keys.key(&coords));
                 }
             }
             if !numbers.is_empty() {
                 drop(known); // so that what is added need not be copied
-                if !self.find(py, &numbers, keys)? {
+                if !self.find_here(py, &numbers) && !self.find(py, &numbers, &grid)? {
                     self.is_declined.store(true, Ordering::Relaxed);
                     return Ok(None);
                 }
@@ -341,8 +353,24 @@ mod lookup {
             }))
         }
 
+        /// Look for chunks in the index, and keep where they are; return whether that was possible.
+        fn find_here(&self, py: Python<'_>, numbers: &[u64]) -> bool {
+            let Some(index) = &self.index else { return false };
+            let Ok((offsets, lengths)) = index.seek(py, numbers) else { return false };
+            let mut state = locked(&self.state);
+            if state.near.is_empty() {
+                add(&mut state.near, 0, vec![Some(index.source.clone())]);
+            }
+            let known = Arc::make_mut(&mut state.known);
+            for ((&number, offset), length) in numbers.iter().zip(offsets).zip(lengths) {
+                known.put(number, offset, length, 0);
+            }
+            true
+        }
+
         /// Ask for chunks, and keep where they are; return false if the store is to be asked for them.
-        fn find(&self, py: Python<'_>, numbers: &[u64], keys: Vec<String>) -> PyResult<bool> {
+        fn find(&self, py: Python<'_>, numbers: &[u64], grid: &Manifest) -> PyResult<bool> {
+            let keys: Vec<_> = numbers.iter().map(|&number| self.keys.key(&grid.coords(number))).collect();
             let raw: Vec<u8> = numbers.iter().flat_map(|number| number.to_ne_bytes()).collect();
             let answer = calls::method(self.finder.bind(py), &names(py).find, (keys, PyBytes::new(py, &raw)))?;
             if answer.is_none() {

@@ -56,7 +56,7 @@ pub struct Index {
     address: u64,
     tree: Tree,
     chunk: Chunk,
-    /// More parts than it has: whoever needs them again and again better reads the whole index.
+    /// More parts than it has: if parts are needed again and again, the whole index is better read.
     most: u64,
 }
 
@@ -476,7 +476,7 @@ impl Walk<'_> {
         let size = self.index.checked_size(usize::try_from(size).map_err(|_| beyond())?)?;
         let mut found = Fixed { size, bits: u32::try_from(bits).map_err(|_| beyond())?, count, block, marks: None };
         if count > 1 << bits {
-            let pages = (count - 1 >> bits) + 1;
+            let pages = ((count - 1) >> bits) + 1;
             let raw = self.sealed(block, (6 + o + SEAL) as u64 + pages.div_ceil(8), b"FADB\0")?;
             found.marks = Some(raw[6 + o..].to_vec());
         }
@@ -588,7 +588,7 @@ impl Walk<'_> {
         let is_paged = length > 1 << array.page_bits;
         let pages = if is_paged { length >> array.page_bits } else { 0 };
         let block = if group < array.first_super() {
-            let before = (2 + u64::from(group % 2) << (group / 2)) - 2;
+            let before = ((2 + u64::from(group % 2)) << (group / 2)) - 2;
             if is_paged { None } else { address_in(&array.addresses, before + number, o)? }
         } else {
             let at = 2 * (array.pointers - 1) + u64::from(group - array.first_super());
@@ -687,16 +687,17 @@ fn uncountable() -> Error {
 mod tests {
     use super::*;
 
-    const SIZE: u64 = 4096;
+    const SIZE: usize = 4096;
 
     fn index(kind: Kind, address: u64) -> Index {
-        let form = Form { grid: vec![2, 3], chunk_shape: vec![10, 5], offset_size: 8, most: 4, base: 0, size: SIZE };
+        let form =
+            Form { grid: vec![2, 3], chunk_shape: vec![10, 5], offset_size: 8, most: 4, base: 0, size: SIZE as u64 };
         Index::new(kind, address, form, Chunk { bytes: 50, filters: 0, length_size: 8, first: 0, lengths: vec![4, 3] })
             .unwrap()
     }
 
     fn file(parts: &[(usize, &[u8])]) -> Vec<u8> {
-        let mut bytes = vec![0; SIZE as usize];
+        let mut bytes = vec![0; SIZE];
         for (at, part) in parts {
             bytes[*at..*at + part.len()].copy_from_slice(part);
         }

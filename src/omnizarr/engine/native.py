@@ -49,6 +49,8 @@ _MOST_MASKS: Final = 64
 """With more, the store encodes chunks that skip codecs again."""
 _SHARE: Final = 4
 """For more than this part of all chunks, the whole index is read that tells where they are."""
+_FEW: Final = 512
+"""Of not more chunks, all are found by parts of the index, too, where the engine reads these itself."""
 _MOST_SHAPES: Final = 64
 """An array with more chunk shapes is left to the reference engine."""
 
@@ -199,7 +201,9 @@ def _partial(native: Any, binding: Binding, store: Store, names: tuple[str, str,
     places = verbs.places(store, names[0].rpartition("/")[0])
     if places is None or not places.is_index:
         return None
-    return PartialIndex(native, _Limits.of(binding), places, binding.grid.nchunks // _SHARE)
+    count = binding.grid.nchunks
+    most = count if count <= _FEW and places.near is not None else count // _SHARE
+    return PartialIndex(native, _Limits.of(binding), places, most)
 
 
 class _Finder:
@@ -261,7 +265,8 @@ class PartialIndex(_Finder):
     def engine(self, codecs: Any, names: tuple[str, str, str, str], binding: Binding, store: Store) -> Any:
         """Return the native engine's object that asks this."""
         limits = {"concurrency": store.features.concurrency, "most_in_flight": binding.most_in_flight}
-        lookup = self._native.Lookup(self, names, binding.grid.grid_shape)
+        near = {} if self._places.near is None else {"index": self._places.near}
+        lookup = self._native.Lookup(self, names, binding.grid.grid_shape, **near)
         return self._native.Engine(codecs, names, _Bounded(store, binding.chain.most_stored), **limits, lookup=lookup)
 
     def refused(self) -> NotImplementedError:

@@ -128,6 +128,8 @@ class Finder(Protocol):
 
     is_index: bool
     """Whether it reads parts of an index that can also be read as a whole: then `verbs.chunks` tells where all lie."""
+    near: Any
+    """What of the native engine finds chunks in a file of this machine without it; None if nothing does."""
 
     def find(self, keys: Sequence[str], numbers: memoryview) -> Found | None:
         """Return where chunks lie; None if chunks are to be found in another way. Raises OmnizarrError.

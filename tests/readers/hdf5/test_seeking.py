@@ -2,6 +2,7 @@
 
 import random
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import h5py
 import numpy as np
@@ -9,14 +10,14 @@ import pytest
 
 import omnizarr
 from omnizarr.data.sources import Part
-from omnizarr.errors import MetadataError
+from omnizarr.errors import MetadataError, StaleError
 from omnizarr.readers.hdf5 import chunks, seeking
 from omnizarr.readers.hdf5.arrays import dense
 from omnizarr.readers.hdf5.file import File
 from omnizarr.readers.hdf5.seeking import Seeker
 from omnizarr.readers.hdf5.source import Source
 from omnizarr.settings import engines
-from omnizarr.stores import MemoryStore
+from omnizarr.stores import LocalStore, MemoryStore
 from omnizarr.stores.manifests.manifest import NOT_STORED
 from tests.readers.hdf5 import seals
 from tests.stores.recording import FAST, recording
@@ -196,13 +197,143 @@ def test_changed_indexes_are_errors_or_lead_somewhere(tmp_path, name, monkeypatc
 
 
 @pytest.mark.parametrize("index", INDEXES)
-def test_small_indexes_on_a_disk_are_read_whole_at_once(tmp_path, nodes, index):
+def test_small_indexes_on_a_disk_are_read_whole_at_once_by_python(tmp_path, nodes, monkeypatch, index):
     """Several windows by parts of them would take longer than all of the index."""
+    monkeypatch.setattr(seeking, "_near", lambda *_: None)
     expected = made_late(tmp_path / "a.h5", index, (150, 40), range(0, 6000, 3))
     array = omnizarr.open(tmp_path / "a.h5", mode="r")["a"]
     for y in (17, 90, 141):
         assert np.array_equal(array[y : y + 9, 3:40], expected[y : y + 9, 3:40])
     assert nodes["whole"] == 1
+
+
+# -- files of this machine, which the native engine reads ------------------------------
+
+
+def near_of(path):
+    file = File(LocalStore(path.parent, read_only=True), path.name)
+    dataset = file.dataset(file.find("a"))
+    return dataset, Seeker.of(dataset)
+
+
+def compared(path, rounds=3):
+    """Compare what parts of an index say with what all of it does, in any order."""
+    dataset, seeker = near_of(path)
+    if is_native():
+        assert seeker.near is not None
+    whole, rng = dense(chunks.read(dataset)), np.random.default_rng(4)
+    wanted = np.arange(len(whole), dtype=np.uint64)
+    for number in range(rounds):
+        offsets, lengths = map(np.asarray, seeker.seek(memoryview(wanted)))
+        assert np.array_equal(lengths, whole.lengths[wanted])
+        is_stored = lengths != NOT_STORED
+        assert np.array_equal(offsets[is_stored], whole.offsets[wanted][is_stored])
+        wanted = rng.integers(0, len(whole), 1000 * number + 1).astype(np.uint64)
+    return seeker
+
+
+needs_native = pytest.mark.skipif(not is_native(), reason="only the native engine does this")
+
+
+@needs_native
+@pytest.mark.parametrize(
+    ("sizes", "userblock", "is_full"), [(None, 0, False), ((4, 4), 512, True), ((8, 4), 0, False), ((4, 8), 0, False)]
+)
+@pytest.mark.parametrize("index", ["tree", *INDEXES])
+def test_each_chunk_is_found_where_the_whole_index_says(tmp_path, index, is_full, sizes, userblock):
+    """Also with short addresses, behind a user block, and where most chunks are missing."""
+    path = tmp_path / "a.h5"
+    space = h5py.h5p.create(h5py.h5p.FILE_CREATE)
+    space.set_userblock(userblock)
+    if sizes:
+        space.set_sizes(*sizes)
+    access = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
+    bound = h5py.h5f.LIBVER_EARLIEST if index == "tree" else h5py.h5f.LIBVER_LATEST
+    access.set_libver_bounds(bound, h5py.h5f.LIBVER_LATEST)
+    shape, numbers = (150, 80), range(6000) if is_full else range(0, 6000, 17)
+    most = {"extensible": (200, None), "tree 2": (None, None), "fixed": (300, 100)}.get(index, shape)
+    with h5py.File(h5py.h5f.create(bytes(path), h5py.h5f.ACC_TRUNC, space, access)) as file:
+        dataset = file.create_dataset("a", shape, "i2", chunks=(1, 2), maxshape=most, shuffle=True)
+        for number in numbers:
+            y, x = divmod(number, 40)
+            dataset.id.write_direct_chunk((y, 2 * x), np.array([y, x], "i2").tobytes())
+    assert near_of(path)[0].layout.index == index
+    compared(path)
+
+
+@needs_native
+@pytest.mark.parametrize("index", ["fixed", "extensible"])
+def test_pages_of_large_arrays_are_found(tmp_path, index):
+    grid = 400, 200
+    made_late(tmp_path / "a.h5", index, grid, [*range(5000), *range(5000, 80_000, 4001)])
+    compared(tmp_path / "a.h5")
+
+
+@needs_native
+@pytest.mark.parametrize("index", ["tree", *INDEXES])
+def test_parts_that_are_here_are_not_read_again(tmp_path, index):
+    """A part that is here is not read again."""
+    made(tmp_path / "a.h5") if index == "tree" else made_late(tmp_path / "a.h5", index, (150, 40), range(6000))
+    seeker = compared(tmp_path / "a.h5")
+    wanted = np.zeros(1, np.uint64)
+    for _ in range(3000):
+        assert seeker.seek(memoryview(wanted)) is not None
+
+
+@needs_native
+@pytest.mark.parametrize("name", ["tree", *INDEXES])
+def test_changed_indexes_of_files_on_a_disk_are_refused_or_lead_somewhere(tmp_path, name):
+    path = tmp_path / "a.h5"
+    made(path) if name == "tree" else made_late(path, name, (150, 40), range(0, 6000, 2 if name == "extensible" else 1))
+    raw, rng = path.read_bytes(), random.Random(name)
+    heads = {"tree": [b"TREE\x01"], "fixed": [b"FAHD", b"FADB"], "tree 2": [b"BTHD", b"BTIN", b"BTLF"]}
+    heads = heads.get(name, [b"EAHD", b"EAIB", b"EASB", b"EADB"])
+    places = [at for head in heads for at in range(len(raw)) if raw.startswith(head, at)]
+    known = seals.of(raw)
+    refused, found, start = 0, 0, time.process_time()
+    for _ in range(120):
+        changed = bytearray(raw)
+        for _ in range(rng.randint(1, 3)):
+            at = rng.choice(places) + rng.randrange(120)
+            new = rng.choice([b"\xff" * 8, bytes(8), rng.choice(places).to_bytes(8, "little"), rng.randbytes(1)])
+            changed[at : at + len(new)] = new
+        path.write_bytes(seals.renewed(bytes(changed[: len(raw)]), known))
+        try:
+            dataset, seeker = near_of(path)
+        except MetadataError:
+            refused += 1
+            continue
+        numbers = np.array([rng.randrange(int(np.prod(seeking.grid_of(dataset)))) for _ in range(300)], np.uint64)
+        places_of = None if seeker.near is None else seeker.seek(memoryview(numbers))
+        refused, found = refused + (places_of is None), found + (places_of is not None)
+        if places_of is not None:
+            offsets, lengths = map(np.asarray, places_of)
+            is_stored = lengths != NOT_STORED
+            assert (offsets[is_stored] + lengths[is_stored] <= len(raw)).all()
+    assert refused > 0
+    assert found > 0
+    assert time.process_time() - start < 60
+
+
+@needs_native
+def test_a_file_that_changes_while_it_is_open_is_an_error(tmp_path, nodes):
+    path = made(tmp_path / "a.h5")
+    array = omnizarr.open(path, mode="r")["a"]
+    assert np.array_equal(array[17], VALUES[17])
+    data = path.read_bytes()
+    path.write_bytes(data[:-1] + b"X")
+    for t in (17, 40):
+        with pytest.raises(StaleError):
+            array[t]
+
+
+@needs_native
+def test_threads_find_chunks_at_the_same_time(tmp_path):
+    array = omnizarr.open(made(tmp_path / "a.h5"), mode="r")["a"]
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda t: array[t, 3:9], list(range(60)) * 3))
+    for t, values in zip(list(range(60)) * 3, found, strict=True):
+        assert np.array_equal(values, VALUES[t, 3:9])
 
 
 @pytest.mark.parametrize("index", INDEXES)

@@ -335,7 +335,7 @@ def _index(dataset: Dataset) -> Callable[[], AnyManifest]:
         found = None if seeker is None else seeker.whole()
         return dense(chunks.read(dataset)) if found is None else found  # and the store keeps only that
 
-    return whole if seeker is None else Index(whole, seeker.seek)
+    return whole if seeker is None else Index(whole, seeker.seek, seeker.near)
 
 
 def dense(table: chunks.Chunks) -> Manifest:

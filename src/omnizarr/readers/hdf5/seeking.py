@@ -1,6 +1,8 @@
 """Chunks of a dataset, found by those parts of its index that lead to them.
 
 Parts are kept. After some time the whole index is better read: the engine then has all places at once.
+
+The native engine itself reads parts of indexes in files of this machine: `Seeker.near`.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from omnizarr.errors import MetadataError
 from omnizarr.readers.hdf5 import btrees, chunks
 from omnizarr.readers.hdf5.btrees import Child
 from omnizarr.readers.hdf5.chunks import COUNTABLE, ExtensibleArray, FixedArray
@@ -23,6 +26,7 @@ from omnizarr.readers.hdf5.source import SEAL, Cursor
 from omnizarr.settings import engines
 from omnizarr.stores.manifests.manifest import NOT_STORED, Manifest
 
+# The rest is for others than the native engine in files of this machine.
 _LEAST: Final = 512  # chunks of a grid of which a few are found without reading the whole index
 _TIMES_FAR: Final = 6144  # chunks whose places are read in the time that reading a part takes
 # The same of a file of this machine, where all parts together take about a tenth to a third of the time of the index.
@@ -71,10 +75,16 @@ class _Parts(Protocol):
 
 
 class Seeker:
-    """Finds chunks of a dataset by parts of its index."""
+    """Finds chunks of a dataset by parts of its index.
 
-    def __init__(self, parts: _Parts, budget: _Budget) -> None:
-        self._parts, self._budget = parts, budget
+    Attributes
+    ----------
+    near : object or None
+        The native engine's object that does so without Python. None: the file is not on this machine, or there is none.
+    """
+
+    def __init__(self, parts: _Parts, budget: _Budget, near: Any = None) -> None:
+        self._parts, self._budget, self.near = parts, budget, near
 
     @classmethod
     def of(cls, dataset: Dataset) -> Seeker | None:
@@ -82,7 +92,7 @@ class Seeker:
         layout, source = dataset.layout, dataset.header.source
         grid = grid_of(dataset)
         count = prod(grid)
-        if layout.address is None or layout.has_raw_edges or not _LEAST <= count < COUNTABLE:
+        if layout.address is None or layout.has_raw_edges or not 0 < count < COUNTABLE:
             return None
         if layout.index == "tree":
             parts, per_part = _tree_of(dataset, grid), 2 * source.chunk_rank
@@ -90,11 +100,14 @@ class Seeker:
             parts, per_part = _PARTS[layout.index](dataset, grid), _PER_PART[layout.index]
         else:
             return None
+        near = _near(dataset, grid)
         is_near = not source.is_far and not isinstance(parts, _Tree)
-        if is_near and count < _LEAST_NEAR.get(layout.index, 0):
+        if near is None and count < _LEAST:
+            return None
+        if near is None and is_near and count < _LEAST_NEAR.get(layout.index, 0):
             return None
         times = max(1, count // (_TIMES_NEAR[layout.index] if is_near else _TIMES_FAR))
-        return cls(parts, _Budget(count // per_part, times, counts_all=is_near and layout.index != "tree"))
+        return cls(parts, _Budget(count // per_part, times, counts_all=is_near and layout.index != "tree"), near)
 
     def seek(self, numbers: memoryview) -> Found | None:
         """Return offsets and lengths of chunks by number; the length of one that is not stored is `NOT_STORED`.
@@ -102,6 +115,12 @@ class Seeker:
         Return None if the whole index is better read: much of it is needed, or a chunk skips filters, or others are not
         in the grid. Raises MetadataError for what is broken on the way.
         """
+        if self.near is not None:
+            try:
+                offsets, lengths = self.near.seek(bytes(numbers))
+            except NotImplementedError:
+                return None
+            return memoryview(offsets).cast("Q"), memoryview(lengths).cast("Q")
         try:
             self._budget.begin()
             return self._parts.find(numbers, self._budget)
@@ -116,6 +135,27 @@ class Seeker:
 def grid_of(dataset: Dataset) -> tuple[int, ...]:
     """Return the number of chunks along each dimension."""
     return tuple(-(-length // step) for length, step in zip(dataset.shape, dataset.layout.chunk_shape, strict=True))
+
+
+def _near(dataset: Dataset, grid: tuple[int, ...]) -> Any:
+    """Return what finds chunks of a file of this machine in the native engine; None if nothing does."""
+    native: Any = None if engines.choice() == "reference" else engines.module()
+    source, layout = dataset.header.source, dataset.layout
+    status = source.status if hasattr(native, "ChunkIndex") else None
+    if status is None:
+        return None
+    first, lengths = 0, grid
+    try:
+        if layout.index == "fixed":
+            lengths = chunks.bounded(dataset)
+        elif layout.index == "extensible":
+            first, lengths = chunks.growing(dataset, grid)
+        sizes = source.offset_size, 2 * source.chunk_rank, source.base, source.size
+        elements = chunks.chunk_bytes(dataset), len(dataset.filters), source.length_size, first, lengths
+        address = chunks.address_of(dataset)
+        return native.ChunkIndex(layout.index, address, grid, layout.chunk_shape, sizes, elements, status)
+    except (NotImplementedError, OverflowError, MetadataError):  # which reading the whole index tells
+        return None
 
 
 # -- B-trees of version 1 -----------------------------------------------------------

@@ -390,6 +390,11 @@ class Source:
         (part,) = self._images_in([(start, stop)], self.file.read([(start, stop)]))
         return bytes(part)
 
+    @property
+    def status(self) -> tuple[str, int, int, int, int] | None:
+        """What `File.status` says, if bytes of the file are at their addresses, so that others may read them there."""
+        return None if self._images else self.file.status
+
     def put_images(self, images: Iterable[tuple[int, bytes]]) -> None:
         """Note bytes that are in the file elsewhere than at their addresses."""
         self._images = [(self._checked(address, len(data)), data) for address, data in images]

@@ -325,10 +325,13 @@ class Index:
     seek : callable
         Returns offsets and lengths of chunks by number, as buffers of 64-bit numbers, with `NOT_STORED` as the length
         of those that are not stored. None: the whole index is better read.
+    near : object, optional
+        The native engine's object that does the same without Python, in a file of this machine.
     """
 
     whole: Callable[[], AnyManifest]
     seek: Seek
+    near: Any = None
 
     def __call__(self) -> AnyManifest:
         """Return the manifest."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from omnizarr.errors import OmnizarrError
 from omnizarr.stores import threads, verbs
@@ -87,6 +87,7 @@ class Places:
     """
 
     is_index = False
+    near = None
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -212,6 +213,8 @@ class Sought:
         The file, if it is elsewhere.
     way : tuple of Store, Access, or None
         How it is reached.
+    index : object, optional
+        What of the native engine finds chunks in the file without this.
     """
 
     is_index = True
@@ -222,8 +225,9 @@ class Sought:
         near: tuple[str, int, int, int, int] | None,
         far: tuple[str, str, Opened] | None,
         way: tuple[Store, Access] | None,
+        index: Any = None,
     ) -> None:
-        self._seek = seek
+        self._seek, self.near = seek, index
         self._near = [] if near is None else [(near, True)]
         self._far = [] if far is None else [far]
         self._way = way

@@ -490,7 +490,7 @@ class ManifestStore(PartStore):
         file = self._files[0]
         if file.is_local:
             status = file.status
-            return None if status is None else Sought(index.seek, status, None, None)
+            return None if status is None else Sought(index.seek, status, None, None, index.near)
         access = verbs.access(file.store)
         version = None if access is None or access.ignores_ranges else file.version
         if access is None or version is None:
