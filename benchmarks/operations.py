@@ -442,6 +442,39 @@ def zarr_delete(place: Place, items: int) -> Run:
     return run
 
 
+def _removed(place: Place, names: list[str]) -> Run:
+    tensorstore = _ts()
+
+    def run() -> None:
+        for name in names:
+            kvstore = place.tensorstore(name)["kvstore"]
+            kvstore["path"] = kvstore["path"].rstrip("/") + "/"  # else that of each name that begins so
+            tensorstore.KvStore.open(kvstore).result().delete_range(tensorstore.KvStore.KeyRange()).result()
+
+    return run
+
+
+def tensorstore_delete(place: Place, items: int) -> Run:
+    _nodes(place, items)
+    return _removed(place, [f"a{number}" for number in range(items)])
+
+
+def omnizarr_delete_chunks(place: Place, items: int) -> Run:
+    _filled(place, (items * ITEM,), (ITEM,))
+    return lambda: omnizarr.delete_node(place.omnizarr)
+
+
+def zarr_delete_chunks(place: Place, items: int) -> Run:
+    _filled(place, (items * ITEM,), (ITEM,))
+    zarr = _zarr()
+    return lambda: zarr.core.sync.sync(place.zarr.delete_dir(""))
+
+
+def tensorstore_delete_chunks(place: Place, items: int) -> Run:
+    _filled(place, (items * ITEM,), (ITEM,))
+    return _removed(place, [""])
+
+
 def omnizarr_open(place: Place, items: int) -> Run:
     _nodes(place, items)
     group = omnizarr.open_group(place.omnizarr, mode="r")
@@ -831,6 +864,7 @@ OPERATIONS: Final = (
     _of("create-own", "create arrays with own attributes", "arrays"),
     _of("create-places", "create arrays by path", "arrays"),
     _of("delete", "delete empty arrays", "arrays"),
+    _of("delete-chunks", "delete an array with its chunks", "chunks"),
     _of("open", "open arrays", "arrays"),
     _of("list", "list arrays with shapes", "arrays"),
     _of("members", "hold arrays with own attributes", "arrays"),

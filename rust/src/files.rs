@@ -35,6 +35,7 @@ mod beneath;
 pub mod blocks;
 mod locks;
 pub mod manifest;
+pub mod removal;
 pub mod small;
 #[cfg(test)]
 mod tests;

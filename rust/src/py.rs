@@ -1342,7 +1342,6 @@ fn asked() -> EngineResult<()> {
 }
 
 /// The exception for an error of something that Ctrl-C may have ended.
-#[cfg(feature = "remote")]
 fn interrupted(error: Error) -> PyErr {
     match error {
         Error { kind: Kind::Interrupted, foreign: Some(foreign), .. } => {
@@ -1476,6 +1475,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add_function(wrap_pyfunction!(small::open_beneath, module)?)?;
         module.add_function(wrap_pyfunction!(small::set_file, module)?)?;
         module.add_function(wrap_pyfunction!(small::delete_file, module)?)?;
+        module.add_function(wrap_pyfunction!(small::delete_node, module)?)?;
+        module.add_function(wrap_pyfunction!(small::delete_tree, module)?)?;
+        module.add_function(wrap_pyfunction!(small::remove_tree, module)?)?;
     }
     module.add_function(wrap_pyfunction!(buffers::encode, module)?)?;
     module.add_function(wrap_pyfunction!(buffers::decode, module)?)?;

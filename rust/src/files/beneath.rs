@@ -10,9 +10,9 @@ use rustix::io::{self, Errno, retry_on_intr};
 
 /// Enough to name something in the directory; it need not be readable.
 #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
-const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+pub(super) const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
-const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+pub(super) const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// Open what an absolute path names. LOOP says that there is a link on the way, or in its place.
 ///

@@ -19,7 +19,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{Pid, getpid};
@@ -109,7 +109,7 @@ pub(super) fn acquire<'a>(
 
 impl<'a> Lock<'a> {
     /// A lock that is not held yet.
-    fn new(folder: &'a [u8], name: &'a [u8]) -> Result<Self> {
+    pub(super) fn new(folder: &'a [u8], name: &'a [u8]) -> Result<Self> {
         static NUMBERS: AtomicU64 = AtomicU64::new(1);
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
         let is_taken =
@@ -156,6 +156,39 @@ impl<'a> Lock<'a> {
     }
 }
 
+impl Lock<'_> {
+    /// Take the lock by giving a file of the directory, which is open, the name of the lock file. False if there is no such file,
+    /// if others hold the lock, or if they may not open what would be the lock file.
+    #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+    pub(super) fn take_over(&self, folder: BorrowedFd<'_>, document: &[u8]) -> bool {
+        let Some(mut guard) = self.file() else { return false };
+        let Ok(file) = retry_on_intr(|| fs::openat(folder, document, super::READ, Mode::empty())) else { return false };
+        let is_shared = |status: &fs::Stat| {
+            let is_file = super::type_of(status) == fs::FileType::RegularFile && status.st_nlink == 1;
+            is_file && Mode::from_raw_mode(status.st_mode).contains(READABLE)
+        };
+        if !fs::fstat(&file).is_ok_and(|status| is_shared(&status))
+            || fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err()
+        {
+            return false;
+        }
+        // If another document has just been put there, that has become a lock file, and is not held.
+        let is_ours = fs::renameat_with(folder, document, folder, self.name, fs::RenameFlags::NOREPLACE).is_ok()
+            && status_in(folder, self.name, &file).is_ok_and(|status| status.is_some());
+        if is_ours {
+            *guard = Some(file);
+        } else {
+            unlock(&file);
+        }
+        is_ours
+    }
+
+    #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
+    pub(super) fn take_over(&self, _: BorrowedFd<'_>, _: &[u8]) -> bool {
+        false
+    }
+}
+
 impl Drop for Lock<'_> {
     /// Remove the lock file, if it is ours, and release the lock.
     fn drop(&mut self) {
@@ -176,6 +209,25 @@ impl Drop for Lock<'_> {
         drop(guard);
         self.slot.owner.store(0, Ordering::Release);
     }
+}
+
+/// Remove a lock file that is not held. A held one stays, so that there is only one holder, and so does one of others.
+///
+/// # Errors
+/// ACCESS: nothing can be reached in the directory.
+pub(super) fn discard_free(folder: BorrowedFd<'_>, name: &[u8]) -> io::Result<()> {
+    let file = match retry_on_intr(|| fs::openat(folder, name, OPEN, Mode::empty())) {
+        Ok(file) => file,
+        Err(Errno::ACCESS) => return fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).map(drop),
+        Err(_) => return Ok(()),
+    };
+    if fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
+        if status_in(folder, name, &file).is_ok_and(|status| status.is_some()) {
+            let _ = fs::unlinkat(folder, name, AtFlags::empty());
+        }
+        unlock(&file);
+    }
+    Ok(())
 }
 
 /// Let all users with write access to the directory open the lock file, regardless of the umask.
@@ -203,7 +255,7 @@ fn unlock(file: &OwnedFd) {
 }
 
 /// What the system says of the open file, if it still has its name in the directory.
-fn status_in(folder: &OwnedFd, name: &[u8], file: &OwnedFd) -> io::Result<Option<fs::Stat>> {
+fn status_in(folder: impl AsFd, name: &[u8], file: &OwnedFd) -> io::Result<Option<fs::Stat>> {
     let there = match fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(there) => there,
         Err(Errno::NOENT) => return Ok(None),

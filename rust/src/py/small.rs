@@ -1,7 +1,8 @@
 //! The calls of `files/small.rs`, for the store in Python (`omnizarr.stores.local.directory`).
 
+use std::ffi::OsString;
 use std::os::fd::{BorrowedFd, IntoRawFd};
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
 use pyo3::exceptions::PyOSError;
@@ -13,6 +14,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use super::PyMemory;
+use crate::files::removal::{self, Stopped};
 use crate::files::small::{self, Created};
 
 /// Return the content of a small file; None if it is none; the number of an error of the system.
@@ -78,6 +80,44 @@ pub fn set_file(py: Python<'_>, folder: PathBuf, name: &str, data: &Bound<'_, Py
 #[allow(clippy::needless_pass_by_value)] // PyO3 hands over what it made
 pub fn delete_file(py: Python<'_>, root: PathBuf, parent: &str, name: &str) -> PyResult<Option<usize>> {
     py.detach(|| small::delete(&root, parent, name)).map_err(failure)
+}
+
+/// Remove the directory `name` in `parent` below a root, with everything in it, and directories above that are empty then.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // PyO3 hands over what it made
+pub fn delete_tree(py: Python<'_>, root: PathBuf, parent: &str, name: &str) -> PyResult<()> {
+    py.detach(|| removal::delete(&root, parent, name, &super::asked)).map_err(stopped)
+}
+
+/// Remove the directory `name` of a node in `parent` below a root, under its lock. Return False if it is to be done in steps.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // PyO3 hands over what it made
+pub fn delete_node(py: Python<'_>, root: PathBuf, parent: &str, name: &str, lock: &str, whole: bool) -> PyResult<bool> {
+    py.detach(|| removal::delete_node(&root, (parent, name), lock, whole, &super::asked)).map_err(stopped)
+}
+
+/// Remove a directory in an open one, with everything in it; without a name, everything in the open one.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // PyO3 hands over what it made
+pub fn remove_tree(py: Python<'_>, folder: i32, name: Option<PathBuf>) -> PyResult<()> {
+    // SAFETY: the caller holds the directory open.
+    let folder = unsafe { BorrowedFd::borrow_raw(folder) };
+    let done = py.detach(|| match &name {
+        Some(name) => removal::remove_tree(folder, name.as_os_str().as_bytes(), &super::asked),
+        None => removal::clear(folder, &super::asked),
+    });
+    done.map_err(stopped)
+}
+
+/// The exception for a removal that stopped, with the path below the directory that was given.
+fn stopped(stopped: Stopped) -> PyErr {
+    match stopped {
+        Stopped::System(error, path) => {
+            let number = error.raw_os_error();
+            PyOSError::new_err((number, nix::errno::Errno::from_raw(number).desc(), OsString::from_vec(path)))
+        }
+        Stopped::Asked(error) => super::interrupted(error),
+    }
 }
 
 /// The exception for an error of the system, with its number and its words.

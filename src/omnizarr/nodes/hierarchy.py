@@ -54,7 +54,7 @@ from omnizarr.nodes.detection import (
 from omnizarr.nodes.location import StorePath, dialect_of, dialects_at
 from omnizarr.nodes.outside import Beyond
 from omnizarr.nodes.renewing import Change
-from omnizarr.stores import conflicts, pool, verbs
+from omnizarr.stores import LocalStore, conflicts, pool, verbs
 
 M = TypeVar("M", ArrayMetadata, GroupMetadata)
 
@@ -429,9 +429,30 @@ def update_locked(
 def delete(where: StorePath) -> None:
     """Remove a node and all nodes below. Spec: Zarr v3, "Erase a group or array"."""
     _refuse_read_only(where)
-    with Change(where, "gone") as change, where.lock():
+    with Change(where, "gone") as change:
+        if vanishes(where, change):
+            return
+        with where.lock():
+            change.begin()
+            _erase(where)
+
+
+def vanishes(where: StorePath, change: Change, *, whole: bool = True) -> bool:
+    """Delete a node in a local directory in one step, under its lock; return False if it must be done in several.
+
+    `whole`: with everything below. Otherwise its document must be all that is there.
+    """
+    store, (folder, _, name) = where.store, where.lock_key.rpartition("/")
+    if where.home is not None or type(store) is not LocalStore:
+        return False
+    try:
+        if not store.delete_node(folder, name, whole=whole):
+            return False
+    except BaseException:
         change.begin()
-        _erase(where)
+        raise
+    change.begin()
+    return True
 
 
 Occupant: TypeAlias = "Found[Metadata] | OmnizarrError"

@@ -593,6 +593,16 @@ class LocalStore(Store):
         folder = as_prefix(prefix)[:-1]
         self._admit(folder)
         above, _, name = folder.rpartition("/")
+        if type(self) is LocalStore and hasattr(module := folders.native(), "delete_tree"):
+            try:
+                module.delete_tree(self._way.path, above, name)
+            except OSError as error:
+                if error.errno not in LINK and not files.is_absence(error):
+                    raise self._left(error, folder) from error
+            else:
+                self._way.is_settled = True
+                self._known.clear()
+                return
         try:
             with self.opened(above) as opened:
                 if name:
@@ -603,10 +613,50 @@ class LocalStore(Store):
             raise
         except OSError as error:
             if not files.is_absence(error):
-                raise self._failure(error, prefix) from error
+                raise self._left(error, folder) from error
         self._known.clear()
         if folder:
             self._prune(above)
+
+    def _left(self, error: OSError, folder: str) -> StoreError:
+        """Return the error for a directory that was not removed, with the path at which that failed."""
+        path = os.path.join(self._base, folder.rpartition("/")[0], (error.filename or "").removeprefix("./"))
+        return self._failure(error, folder and f"{folder}/").add(found=path)
+
+    def delete_node(self, folder: str, lock: str, *, whole: bool = True) -> bool:
+        """Remove the directory of a node under the node's lock, in one call, and return True.
+
+        The document of the node becomes the lock file: it is gone and the lock is held in one step. To make a lock
+        file and remove it takes longer than all the rest.
+
+        Parameters
+        ----------
+        folder : str
+            A key without a slash at its end; not "".
+        lock : str
+            The name in it that is locked.
+        whole : bool
+            Whether to remove everything in it. Otherwise, the document must be all that it holds.
+
+        Returns
+        -------
+        bool
+            False if it must be done in steps: the lock is held, or there is a link on the way, or another file,
+            or no native engine.
+        """
+        self.check_writable()
+        module = folders.native()
+        if not folder or type(self) is not LocalStore or not hasattr(module, "delete_node"):
+            return False
+        above, _, name = folder.rpartition("/")
+        try:
+            is_done: bool = module.delete_node(self._way.path, above, name, lock, whole)
+        except OSError as error:
+            raise self._left(error, folder) from error
+        if is_done:
+            self._way.is_settled = True
+            self._known.clear()
+        return is_done
 
     @answers(verbs.move_prefix)
     def _move_prefix(self, prefix: str, target: str) -> bool:

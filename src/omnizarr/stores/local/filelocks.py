@@ -4,8 +4,8 @@ To acquire a lock, a writer creates the file (or opens the existing one), takes 
 checks that the path still leads to the locked file; if not, it tries again. To release the lock, it removes the file
 while still holding it. So
 
-- a killed holder leaves at most an empty file. The operating system releases its lock, and the next holder removes
-  the file;
+- a killed holder leaves at most a file, which is empty, or was the document of a node that was being deleted. The
+  operating system releases its lock, and the next holder removes the file;
 - the value may be created, deleted or replaced by a rename meanwhile. A lock on the value's own file would be lost at
   each write;
 - a forked child does not inherit it;

@@ -34,6 +34,8 @@ _NO_LINKS: int = getattr(os, "O_NOFOLLOW_ANY", 0)  # none on the whole way: only
 _OPEN_FILES = "/proc/self/fd/"  # links to the real paths of open files: only Linux has them
 LINK = frozenset({errno.ELOOP, errno.EMLINK, errno.ENOTDIR})
 """Errors that say that there may be a link on the way. The second is FreeBSD's; the last can also mean a file."""
+_MAKERS = frozenset({"zarr.json", ".zarray", ".zgroup", "meta", "__zmeta__"})
+"""Names of files that make a directory a node in one of the formats."""
 _MOST_OPEN = 32  # directories at a time; a program may have a few hundred open files
 
 
@@ -310,7 +312,12 @@ class Folder:
                 above.rmdir(self.names[-1])
 
     def remove_tree(self, name: str) -> None:
-        """Remove a directory in it with everything below. A link is removed, not followed."""
+        """Remove a directory in it with everything below. A link is removed, not followed.
+
+        In each directory, documents of nodes go first (see `turn`). Raises OSError with the path.
+        """
+        if self._remove_natively(name):
+            return
         try:
             mode = os.stat(self.place(name), dir_fd=self.file, follow_symlinks=False).st_mode
         except FileNotFoundError:
@@ -329,8 +336,22 @@ class Folder:
             with suppress(OSError):
                 self.rmdir(name)
 
+    def _remove_natively(self, name: str | None) -> bool:
+        """Remove a directory in it, or everything, by the native engine; return False if that cannot."""
+        module = native() if self._files else None
+        if not hasattr(module, "remove_tree"):
+            return False
+        try:
+            module.remove_tree(self._files[-1], name)  # type: ignore[union-attr]
+        except OSError as error:
+            error.filename = os.path.join(self._path(len(self.names)), os.fsdecode(error.filename).removeprefix("./"))
+            raise
+        return True
+
     def clear(self) -> None:
-        """Remove everything in it. What others create meanwhile may stay."""
+        """Remove everything in it. What others create meanwhile may stay. Raises OSError with the path."""
+        if self._remove_natively(None):
+            return
         found: list[tuple[str, ...]] = [()]
         way = _Way(self)
         try:
@@ -404,19 +425,37 @@ class _Way:
 
 
 def _cleared(folder: Folder) -> list[str]:
-    """Remove the files in a directory, and return the names of directories in it."""
-    folders = []
+    """Remove the files in a directory, documents first, and return the names of directories in it."""
+    folders: list[str] = []
+    names: list[str] = []
+    name = ""
     file, above = folder.file, folder.place("")
-    for entry in folder.scan():
-        name = entry.name
-        if entry.is_dir(follow_symlinks=False):
-            folders.append(name)
-        elif name.startswith(RESERVED) and name.endswith(filelocks.SUFFIX):
-            filelocks.discard(above + name, file)
-        else:
-            with suppress(FileNotFoundError):
-                os.unlink(above + name, dir_fd=file)
+    try:
+        for entry in folder.scan():
+            (folders if entry.is_dir(follow_symlinks=False) else names).append(entry.name)
+        for name in sorted(names, key=turn):
+            if name.startswith(RESERVED) and name.endswith(filelocks.SUFFIX):
+                filelocks.discard(above + name, file)
+            else:
+                with suppress(FileNotFoundError):
+                    os.unlink(above + name, dir_fd=file)
+    except OSError as error:
+        error.filename = os.path.join(folder.top, *folder.names, *filter(None, (name,)))
+        raise
     return folders
+
+
+def turn(name: str) -> int:
+    """Return when the file of a name has its turn to be removed: first the copies of documents, then what makes a node.
+
+    A reader that comes in between, or after the program was killed, finds no array that lacks some of its chunks or
+    attributes. `rust/src/files/removal.rs` does the same.
+    """
+    if name == ".zmetadata":
+        return 0
+    if name in _MAKERS or name.endswith((".array.json", ".group.json")):
+        return 1
+    return 2 if name.endswith(".json") or name.startswith(".z") or name == "attrs" else 3
 
 
 def make(path: str, *, fsync: bool = False) -> None:

@@ -12,19 +12,21 @@ from typing import Final
 from omnizarr.errors import OmnizarrError, StoreError
 from omnizarr.formats import conventions
 from omnizarr.formats.conventions import Nodes
-from omnizarr.model import Metadata
+from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata
 from omnizarr.nodes import consolidated, detection
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import pool
+from omnizarr.support.memo import Memo
 
 MOST_LOOKED_AT: Final = 1000
 """Largest number of nodes in a hierarchy whose conventions are checked."""
 
 
-def around(where: StorePath, *, few: bool = False) -> dict[str, Metadata]:
+def around(where: StorePath, *, few: bool = False, array: ArrayMetadata | None = None) -> dict[str, Metadata]:
     """Return the nodes above a place, at it and below it by path; empty if there are too many.
 
-    `few`: it is known that there are not, so that many groups can be looked into at a time.
+    `few`: it is known that there are not, so that many groups can be looked into at a time. `array`: what is at the
+    place, if that has been read, and is an array.
     """
     found: dict[str, Metadata] = {}
     above = list(where.ancestors())
@@ -33,6 +35,9 @@ def around(where: StorePath, *, few: bool = False) -> dict[str, Metadata]:
         one = read[position]
         if one is not None:
             found[place.path] = one
+    if array is not None:
+        found[where.path] = array
+        return found
     for place, each in consolidated.walk_from(where, where.store.features.concurrency if few else 1):
         if each is not None:
             found[place.path] = each
@@ -63,6 +68,23 @@ def missed(where: StorePath, nodes: Mapping[str, Metadata]) -> tuple[str, ...]:
 
 
 def _faults(paths: list[str], nodes: Nodes) -> list[str]:
+    if not all(map(_is_plain, nodes.values())):
+        return _found_faults(paths, nodes)
+    question = (conventions.known(), tuple(paths), *((path, one.dialect) for path, one in nodes.items()))
+    return _of_plain.get(question, lambda: _found_faults(paths, nodes))
+
+
+_of_plain: Final[Memo[list[str]]] = Memo(exact=True)
+"""What conventions say of groups that have nothing of their own, by path: finding out takes longer than reading."""
+
+
+def _is_plain(node: Metadata) -> bool:
+    return isinstance(node, GroupMetadata) and not (
+        node.attributes or node.unknown or node.consolidated is not None or node.implicit or node.notes
+    )
+
+
+def _found_faults(paths: list[str], nodes: Nodes) -> list[str]:
     return [
         f"/{path}: {fault.message}" + ("" if fault.found is None else f": found {fault.found!r}")
         for path in paths

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from omnizarr.errors import ContainsGroupError, NodeNotFoundError, OmnizarrError, Remedy, StoreError
 from omnizarr.formats import DIALECTS, conventions
 from omnizarr.formats.conventions import Nodes
-from omnizarr.model import GroupMetadata, Metadata
+from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata
 from omnizarr.nodes import detection, erasing, hierarchy, holdings, nczarr_members
 from omnizarr.nodes.copying import document_test
 from omnizarr.nodes.detection import Found
@@ -44,9 +44,12 @@ def run(
         if found is None:
             outcome = finish(detection.placed(where), dry_run=dry_run, progress=progress)
         else:
-            known = Known.of(found.where)
-            refuse(found, recursive=recursive, known=known)
-            outcome = delete(found, dry_run=dry_run, progress=progress, known=known)
+            known = Known.of(found)
+            gone = None if dry_run else _vanished(found, known, progress)
+            if gone is None:
+                refuse(found, recursive=recursive, known=known)
+                gone = delete(found, dry_run=dry_run, progress=progress, known=known)
+            outcome = gone
     if not dry_run and not where.path and isinstance(store, str | os.PathLike):
         _remove_empty(where.store)
     return outcome
@@ -67,15 +70,19 @@ class Known(NamedTuple):
     around: Mapping[str, Metadata]
 
     @classmethod
-    def of(cls, where: StorePath) -> Known:
+    def of(cls, found: Found[Metadata]) -> Known:
         """List all keys, and read the documents."""
+        where = found.where
         sizes = list(holdings.sizes(where))
         is_document = document_test(where)
         documents = [key for key, _ in sizes if is_document(key)]
         # In a draft, documents of several nodes lie in the same directory.
         number = len({key.rpartition("/")[0] for key in documents} if where.home is None else documents)
         is_lost = number > (1 if where.home is None else _DOCUMENTS) * mentions.MOST_LOOKED_AT  # some would be in vain
-        return cls(sizes, {} if is_lost else mentions.around(where, few=number <= mentions.MOST_LOOKED_AT))
+        if is_lost:
+            return cls(sizes, {})
+        array = found.metadata if isinstance(found.metadata, ArrayMetadata) else None
+        return cls(sizes, mentions.around(where, few=number <= mentions.MOST_LOOKED_AT, array=array))
 
 
 def node_at(where: StorePath) -> Found[Metadata] | None:
@@ -154,18 +161,9 @@ def delete(
 ) -> Edited:
     """Delete a node and all below it; groups above no longer mention it."""
     where = found.where
-    sizes, around = known or Known.of(where)
-    remarks = mentions.missed(where, around)
-    outcome = Edited(
-        "delete",
-        str(where),
-        None,
-        found.metadata.node_type,
-        len(sizes),
-        sum(size for _, size in sizes),
-        dry_run=dry_run,
-        remarks=remarks,
-    )
+    known = known or Known.of(found)
+    sizes, around = known
+    outcome = _outcome(found, known, dry_run=dry_run)
     if dry_run:
         return outcome
     with Change(where, "gone") as change, where.lock():
@@ -177,9 +175,45 @@ def delete(
         own = [key for dialect in dialects_at(where) for key in dialect.keyspace.documents(where.path).values()]
         below = sorted((key for key, _ in sizes if is_document(key)), key=lambda key: key.count("/"))
         verbs.delete_many(where.store, dict.fromkeys((*own, *below)))
-    nczarr_members.enter(where, None)
+    _unlist(where, around)
     _delete_rest(where, sizes, progress, gone=frozenset(below), is_noted=is_noted)
     return outcome
+
+
+def _outcome(found: Found[Metadata], known: Known, *, dry_run: bool) -> Edited:
+    where = found.where
+    return Edited(
+        "delete",
+        str(where),
+        None,
+        found.metadata.node_type,
+        len(known.sizes),
+        sum(size for _, size in known.sizes),
+        dry_run=dry_run,
+        remarks=mentions.missed(where, known.around),
+    )
+
+
+def _vanished(found: Found[Metadata], known: Known, progress: Progress) -> Edited | None:
+    """Delete a node that is one document in a local directory, in one step; return None if that is not possible."""
+    where = found.where
+    if len(known.sizes) != 1 or known.sizes[0][0].rpartition("/")[0] != where.path:
+        return None
+    outcome = _outcome(found, known, dry_run=False)
+    with Change(where, "gone") as change:
+        if not hierarchy.vanishes(where, change, whole=False):
+            return None
+    _unlist(where, known.around)
+    with Tracker(progress, f"delete {where}", outcome.bytes_stored) as shown:
+        shown.tick(outcome.bytes_stored or 0)
+    return outcome
+
+
+def _unlist(where: StorePath, around: Mapping[str, Metadata]) -> None:
+    """Remove a node from the list of the group above, if that is not known to have none."""
+    above = around.get(where.parent.path) if where.path else None
+    if not isinstance(above, GroupMetadata) or above.dialect == "v2" or above.attributes or above.unknown:
+        nczarr_members.enter(where, None)
 
 
 def _delete_rest(
