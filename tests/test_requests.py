@@ -398,7 +398,7 @@ EXPECTED = {
             "get .zattrs, get g/a/zarr.json, get g/a/.zarray, get g/a/zarr.json, get g/a/.zarray, "
             "get g/a/.zattrs, list_prefix g/a/, delete g/a/.zarray, delete g/a/.zattrs, "
             "delete_prefix g/a/, set g/a/.zarray, exists .zmetadata, "
-            "get zarr.json, exists g/.zmetadata, get g/zarr.json, exists g/.nczgroup"
+            "get zarr.json, exists g/.zmetadata, get g/zarr.json"
         ),
         "delete array": (
             "get g/.zmetadata, get g/a/.zarray, get g/a/.zattrs, exists g/.nczgroup, delete_prefix g/a/, "

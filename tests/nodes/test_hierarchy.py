@@ -10,7 +10,7 @@ import omnizarr
 from omnizarr import errors
 from omnizarr.formats import V2, V3
 from omnizarr.model import ArrayMetadata, GroupMetadata
-from omnizarr.nodes import detection, hierarchy
+from omnizarr.nodes import creating, detection, hierarchy
 from omnizarr.nodes import location as places
 from omnizarr.storage import StorePath
 from omnizarr.stores import LocalStore, MemoryStore, PrefixStore, WrapperStore
@@ -163,7 +163,7 @@ class TestCreate:
     @both
     def test_requiring_a_group_never_fails_in_a_race(self, dialect, tmp_path):
         def require(_):
-            return hierarchy.require(StorePath(LocalStore(tmp_path), "a/b"), group(dialect)).metadata
+            return creating.require_group(StorePath(LocalStore(tmp_path), "a/b"), group(dialect)).metadata
 
         with ThreadPoolExecutor(8) as pool:
             assert list(pool.map(require, range(16))) == [group(dialect)] * 16
@@ -173,7 +173,7 @@ class TestCreate:
         place = at("a")
         hierarchy.create(place, array(dialect))
         with pytest.raises(errors.ContainsArrayError):
-            hierarchy.require(place, group(dialect))
+            creating.require_group(place, group(dialect))
 
 
 class TestFind:

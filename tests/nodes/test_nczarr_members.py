@@ -7,9 +7,13 @@ import pytest
 
 import omnizarr
 from omnizarr import errors
+from omnizarr.cli import main
+from omnizarr.interop.xarray import to_zarr
 from omnizarr.netcdf import Dataset
 from omnizarr.tools.edit import create
 
+dask_array = pytest.importorskip("dask.array", reason="has data that are read when they are written")
+xarray = pytest.importorskip("xarray", reason="writes groups")
 netcdf4 = pytest.importorskip("netCDF4", reason="reads NCZarr with netCDF-C")
 
 
@@ -88,6 +92,48 @@ def test_an_array_without_marks_is_not_listed_and_check_says_so(add, tmp_path):
     assert seen["b"] == [ord("b")] * 3
     assert "n" not in seen
     assert "NCZarr does not list it" in str(omnizarr.check(path))
+
+
+REPLACEMENTS = {
+    "create_array": lambda path: omnizarr.create_array(path, name="a", data=[1.5, 2.5], overwrite=True),
+    "create_array at it": lambda path: omnizarr.create_array(path / "a", shape=(2,), dtype="i4", overwrite=True),
+    "create_array below": lambda path: omnizarr.create_array(path, name="g/c", shape=2, dtype="i4", overwrite=True),
+    "create_group": lambda path: omnizarr.create_group(path, path="a", overwrite=True),
+    "create_group at it": lambda path: omnizarr.create_group(path / "a", overwrite=True),
+    "group": lambda path: omnizarr.group(path, path="a", overwrite=True),
+    "open": lambda path: omnizarr.open(path / "a", mode="w"),
+    "open_array": lambda path: omnizarr.open_array(path / "a", mode="w", shape=3, dtype="i2"),
+    "open_array below": lambda path: omnizarr.open_array(path / "g/c", mode="w", shape=3, dtype="i2"),
+    "open_group": lambda path: omnizarr.open_group(path, path="a", mode="w"),
+    "open_group again": lambda path: omnizarr.open_group(path / "g", mode="w"),
+    "from_array": lambda path: omnizarr.from_array(path, name="g", data=omnizarr.open(path)["b"], overwrite=True),
+    "save_array": lambda path: omnizarr.save_array(path / "a", np.ones(3)),
+    "save_group": lambda path: omnizarr.save_group(path / "a", n=np.ones(3)),
+    "save_group of dask": lambda path: omnizarr.save_group(path, path="a", n=dask_array.ones(3, chunks=2)),
+    "dask": lambda path: omnizarr.create_array(path, name="a", data=dask_array.ones(3, chunks=2), overwrite=True),
+    "xarray": lambda path: to_zarr(xarray.Dataset({"n": ("z", dask_array.ones(3, chunks=2))}), path / "a", mode="w"),
+    "copy": lambda path: omnizarr.copy(
+        omnizarr.open(path)["g"], omnizarr.open(path, "r+"), name="a", if_exists="replace"
+    ),
+    "create_hierarchy": lambda path: [
+        *omnizarr.create_hierarchy(store=path, nodes={"a": omnizarr.open(path)["b"].metadata}, overwrite=True)
+    ],
+    "command": lambda path: main(["create", str(path / "a"), "--shape", "2", "--dtype", "i2", "--overwrite"]),
+}
+
+
+@pytest.mark.parametrize("layout", ["A", "D", "v3"])
+@pytest.mark.parametrize("change", REPLACEMENTS)
+def test_a_node_that_a_function_replaces_is_listed_no_more_and_the_others_stay(change, layout, tmp_path):
+    path = tmp_path / "x.zarr"
+    made(path, layout)
+    with omnizarr.config.set({"default_zarr_format": 3 if layout == "v3" else 2}):
+        REPLACEMENTS[change](path)
+    if layout == "D":
+        assert seen_by_netcdf(path)["b"] == [ord("b")] * 3
+    with Dataset(path) as dataset:
+        assert dataset["b"].dimensions == ("x",)
+    assert not [each for each in omnizarr.check(path).findings if "not there" in each.message]
 
 
 @pytest.mark.parametrize("layout", ["v3", "xarray"])
@@ -175,21 +221,52 @@ def test_an_array_that_create_hierarchy_replaces_is_not_listed(tmp_path):
     assert seen_by_netcdf(path).keys() == {"b", "g/c"}
 
 
-def test_members_stay_known_after_many_changes(tmp_path):
+CREATIONS = {
+    "create_array": lambda at: omnizarr.create_array(**at, shape=(2,), dtype="i4", overwrite=True),
+    "open_array": lambda at: omnizarr.open_array(**at, mode="w", shape=(2,), dtype="i4"),
+    "create_group": lambda at: omnizarr.create_group(**at, overwrite=True),
+    "open_group": lambda at: omnizarr.open_group(**at, mode="w"),
+    "open": lambda at: omnizarr.open(**at, mode="w"),
+    "require": lambda at: omnizarr.group(**at),
+}
+
+
+def is_in_reach(path, array):
+    """Whether netCDF-C can read an array: it has marks, and groups above it have its dimensions."""
+    mark = array.attrs.get("_nczarr_array")
+    return mark is not None and all(
+        f"/{path}".startswith(f"{name.rpartition('/')[0]}/") for name in mark["dimension_references"]
+    )
+
+
+@pytest.mark.parametrize("seed", [1, *(pytest.param(each, marks=pytest.mark.slow) for each in range(2, 8))])
+def test_members_stay_known_after_many_changes(seed, tmp_path):
     path = tmp_path / "x.zarr"
     group = made(path)
-    chosen = random.Random(1)
+    chosen = random.Random(seed)
     for number in range(30):
-        there = sorted(name for name, _ in group.members(max_depth=None))
-        name, new = chosen.choice(there), f"n{number}"
-        kind = chosen.choice(["delete", "move", "copy", "group"])
-        if kind == "delete" and len(there) > 3:
+        nodes = dict(group.members(max_depth=None))
+        above = chosen.choice(["", *(f"{at}/" for at, node in nodes.items() if isinstance(node, omnizarr.Group))])
+        name, new = chosen.choice(sorted(nodes)), f"{above}n{number}"
+        kind = chosen.choice(["delete", "move", "copy", "group", "create", "create", "command"])
+        there = chosen.choice([name, new, f"{new}/m"]) if name != "b" else new
+        if kind == "delete" and len(nodes) > 3:
             del group[name]
-        elif kind == "move":
+        elif kind == "move" and not new.startswith(f"{name}/"):
             group.move(name, new)
-        elif kind == "copy":
+        elif kind == "copy" and not new.startswith(f"{name}/"):
             group.copy(name, new)
+        elif kind == "create":
+            make = chosen.choice([each for each in CREATIONS if each != "require" or there != name])
+            key = "name" if make == "create_array" else "path"
+            at = chosen.choice([{"store": path, key: there}, {"store": path / there}])
+            with omnizarr.config.set({"default_zarr_format": 2}):
+                CREATIONS[make](at)
+        elif kind == "command":
+            what = chosen.choice([["--group"], ["--shape=2", "--dtype=i2"]])
+            main(["create", str(path / there), "--format", "2", "--overwrite", *what])
         else:
             group.create_group(new)
-        arrays = {each for each, node in group.members(max_depth=None) if isinstance(node, omnizarr.Array)}
-        assert seen_by_netcdf(path).keys() == arrays
+        arrays = {at: node for at, node in group.members(max_depth=None) if isinstance(node, omnizarr.Array)}
+        expected = {at for at, node in arrays.items() if is_in_reach(at, node)}
+        assert seen_by_netcdf(path).keys() == expected, (number, kind, name, there)

@@ -13,7 +13,7 @@ import numpy as np
 
 from omnizarr.api.opening import IGNORED, locate, located, warn_ignored
 from omnizarr.model import ArrayMetadata, GroupMetadata
-from omnizarr.nodes import consolidated, creating, detection, hierarchy
+from omnizarr.nodes import consolidated, creating, detection
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.group import Group, create_nodes
@@ -326,7 +326,9 @@ def group(
     warn_ignored(ignored)
     where, _ = locate(store, path, "a", storage_options, synchronizer)
     metadata = creating.new_group_metadata(where, creating.dialect_for_new(where, zarr_format), attributes)
-    found = hierarchy.create(where, metadata, overwrite=True) if overwrite else hierarchy.require(where, metadata)
+    found = (
+        creating.add_group(where, metadata, overwrite=True) if overwrite else creating.require_group(where, metadata)
+    )
     return Group(found.where, found.metadata)
 
 

@@ -12,6 +12,7 @@ from omnizarr.model import GroupMetadata
 from omnizarr.nodes import creating, detection, replacing
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
+from omnizarr.nodes.hierarchy import Above
 from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.options import SaveOptions, StoreLike
 from omnizarr.stores import Store
@@ -96,9 +97,14 @@ def save_group(
         for name, value in arrays.items():
             target.create_array(name, data=value)
 
-    is_replaced = overwrite is not False
-    if is_replaced and not all(map(creating.cannot_fail, arrays.values())) and replacing.is_taken(where, dialect):
-        replacing.remade(where, dialect, make)
+    is_replaced, above = overwrite is not False, Above()
+    if (
+        is_replaced
+        and not all(map(creating.cannot_fail, arrays.values()))
+        and replacing.is_taken(where, dialect, above)
+    ):
+        where, _ = replacing.remade(where, dialect, make)
+        creating.enter(where, GroupMetadata(dialect=dialect.name), above)
     else:
         make(where, overwrite=is_replaced)
     _close_ours(store, where.store)

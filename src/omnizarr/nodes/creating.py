@@ -13,11 +13,19 @@ import numpy as np
 
 from omnizarr import engine
 from omnizarr.engine import transformers
-from omnizarr.errors import ContainsArrayError, MetadataError, OmnizarrError, Remedy, ShapeError, ValueTypeError
+from omnizarr.errors import (
+    ContainsArrayError,
+    ContainsGroupError,
+    MetadataError,
+    OmnizarrError,
+    Remedy,
+    ShapeError,
+    ValueTypeError,
+)
 from omnizarr.formats import dialect_named, dialects_for, documents
 from omnizarr.formats import filters as v2_filters
 from omnizarr.formats.contract import Dialect
-from omnizarr.model import ArrayMetadata, GroupMetadata, datatypes, grids
+from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata, datatypes, grids
 from omnizarr.model.grids import Grid
 from omnizarr.nodes import detection, hierarchy, new_metadata, replacing
 from omnizarr.nodes.array import Array
@@ -25,8 +33,10 @@ from omnizarr.nodes.attributes import to_json
 from omnizarr.nodes.config import ArrayConfig
 from omnizarr.nodes.consolidated import Snapshot
 from omnizarr.nodes.detection import Found
-from omnizarr.nodes.hierarchy import Above
+from omnizarr.nodes.hierarchy import Above, Replaced
+from omnizarr.nodes.late import nczarr, nczarr_members
 from omnizarr.nodes.location import StorePath
+from omnizarr.nodes.naming import is_far, lists_members
 from omnizarr.nodes.new_metadata import Coding
 from omnizarr.nodes.options import DEFAULTS, ArrayOptions, RequireOptions, check, completed
 from omnizarr.nodes.writing import as_numpy
@@ -177,15 +187,41 @@ def add_array(
     engine.check(metadata, where.store, where.prefix, config.policy, where.path)
     if overwrite and write is not None and replacing.is_taken(where, dialect, above):
         where, metadata = replacing.remade(where, dialect, lambda made: _made(made, metadata, config, write))
+        enter(where, metadata, above)
     else:
         if new_in is None:
             found = hierarchy.create(where, metadata, overwrite=overwrite, above=above)
+            enter(found.where, found.metadata, above)
         else:
             found = hierarchy.create_in_new(where, metadata, new_in)
         where, metadata = found.where, found.metadata
         if write is not None:
             write(Array(where, metadata, config))
     return Array(where, metadata, config, snapshot)
+
+
+def enter(where: StorePath, metadata: Metadata, above: Above) -> None:
+    """Let NCZarr's lists name a node that was created, if the groups above, or what it replaced, may be of NCZarr.
+
+    For other nodes this asks for nothing.
+    """
+    replaced, unseen = above.replaced, above.unseen(where)
+    if (
+        any(map(lists_members, above.groups()))
+        or (replaced is not None and _may_be_listed(where, replaced))
+        or (unseen is not None and not is_far(where.store) and nczarr_members.is_in_dataset(unseen))
+    ):
+        nczarr_members.enter_new(where, metadata)
+
+
+def _may_be_listed(where: StorePath, replaced: Replaced) -> bool:
+    """Return whether a group that was not read, or that netCDF-C 4.8.0 wrote, may list a node that was replaced."""
+    node, is_beside = replaced
+    if isinstance(node, OmnizarrError) or is_beside or nczarr.notes_of(node.metadata):
+        return True
+    # The marks of an array of v3 are in its group, which may be above the store.
+    is_unseen = is_beside is None and node.metadata.dialect == "v2"
+    return (is_unseen or not where.path) and not is_far(where.store)
 
 
 def _made(
@@ -227,7 +263,36 @@ def new_group(
     """Create a group at a place. Raises the errors of `hierarchy.create`."""
     above = above or Above()
     metadata = new_group_metadata(where, dialect_for_new(where, zarr_format, above), attributes)
-    return hierarchy.create(where, metadata, overwrite=overwrite, above=above)
+    return add_group(where, metadata, overwrite=overwrite, above=above)
+
+
+def add_group(
+    where: StorePath, metadata: GroupMetadata, *, overwrite: bool = False, above: Above | None = None
+) -> Found[GroupMetadata]:
+    """Store the documents of a new group. Raises the errors of `hierarchy.create`."""
+    above = above or Above()
+    found = hierarchy.create(where, metadata, overwrite=overwrite, above=above)
+    enter(found.where, found.metadata, above)
+    return found
+
+
+def require_group(where: StorePath, metadata: GroupMetadata) -> Found[GroupMetadata]:
+    """Return the group at a place. Create it if there is none.
+
+    Raises ContainsArrayError if there is an array.
+    """
+    entries: detection.Entries = {}
+    existing = detection.detect(where, kind="group", entries=entries)
+    if existing is None and not dialect_named(metadata.dialect).has_groups:
+        existing = detection.implied(where)
+    if existing is None:
+        try:
+            return add_group(where, metadata, above=Above(entries))
+        except ContainsGroupError:
+            existing = detection.detect(where, kind="group")  # another writer was faster
+    if existing is None or not isinstance(existing.metadata, GroupMetadata):
+        raise ContainsArrayError("there is an array, not a group", store=str(where.store), path=where.path)
+    return Found(existing.where, existing.metadata)
 
 
 def new_group_metadata(where: StorePath, dialect: Dialect, attributes: Mapping[str, Any] | None) -> GroupMetadata:

@@ -15,8 +15,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from itertools import chain, islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from omnizarr.errors import OmnizarrError
 from omnizarr.formats import DIALECTS, dialect_named, documents
@@ -59,14 +60,29 @@ _MOST_KEPT: Final = 100_000
 """Number of keys that are remembered instead of listed again."""
 
 
+class Erased(NamedTuple):
+    """What has been seen while a node was erased.
+
+    Attributes
+    ----------
+    is_rest : bool
+        Something else remains at the place.
+    is_nczarr : bool
+        Beside the documents of the node were some of netCDF-C 4.8.0.
+    """
+
+    is_rest: bool
+    is_nczarr: bool
+
+
 def erase(
     where: StorePath,
     metadata: Metadata | None = None,
     *,
     heir: Metadata | None = None,
     coming: Iterable[str] | None = None,
-) -> bool:
-    """Delete documents and chunks of the node at a place and of all nodes below. Return whether anything else remains.
+) -> Erased:
+    """Delete documents and chunks of the node at a place and of all nodes below.
 
     Parameters
     ----------
@@ -91,7 +107,7 @@ def erase(
         if not any(left) and where.store.features.concurrency == 1:  # empty directories, and files without keys
             for each in found.below:
                 verbs.delete_prefix(where.store, each.prefix)
-    return any(left)
+    return Erased(any(left), found.is_nczarr)
 
 
 def is_begun(where: StorePath) -> bool:
@@ -146,6 +162,11 @@ class Belongings:
         notes = [] if where.home is None else [self.note_key]  # it need not be below one of the prefixes
         self.is_ours = recogniser(where.store, [*self._own, *notes], self.below, data, known)
         self.is_noted = self.note_key in self.is_ours.notes
+
+    @property
+    def is_nczarr(self) -> bool:
+        """Whether netCDF-C 4.8.0 has described the node beside its documents, as far as its keys were listed."""
+        return not NCZARR.isdisjoint(self.is_ours.documents_in(self.where.path))
 
     def strangers(self) -> Iterator[str]:
         """Yield the keys that are neither documents nor chunks."""
@@ -327,6 +348,10 @@ class recogniser:  # noqa: N801 - called like a function
         self._decoders, self._decoders_above = decoders, Above(decoders)
         self._arrays_above, self._whole_above = Above(self.arrays), Above(self.whole)
         self._drafts_above = Above({each[:-1] for each in self.chunks_of_drafts})
+
+    def documents_in(self, directory: str) -> AbstractSet[str]:
+        """Return the names of documents in a directory; those of the node itself may be missing."""
+        return self._markers.get(directory, set())
 
     def _read_notes(self, store: Store) -> None:
         for position, document in bounded.documents(store, self.notes):

@@ -405,8 +405,8 @@ class Group(Members, NewArrays):
         """
         where = self._below(name)
         metadata = creating.new_group_metadata(where, dialect_named(self._metadata.dialect), attributes)
-        where = hierarchy.create(where, metadata, overwrite=overwrite).where
-        self._enter(name, metadata, is_added=not overwrite)
+        where = creating.add_group(where, metadata, overwrite=overwrite).where
+        self._keep_up()
         return Group(where, metadata, self._config, self._snapshot)
 
     def require_group(self, name: str, overwrite: bool = False) -> Group:  # noqa: FBT001, FBT002 - zarr's signature
@@ -426,8 +426,8 @@ class Group(Members, NewArrays):
             return self.create_group(name, overwrite=True)
         where = self._where / name
         metadata = creating.new_group_metadata(where, dialect_named(self._metadata.dialect), None)
-        found = hierarchy.require(where, metadata)
-        self._enter(name, found.metadata, is_added=True)
+        found = creating.require_group(where, metadata)
+        self._keep_up()
         return Group(found.where, found.metadata, self._config, self._snapshot)
 
     def require_groups(self, *names: str) -> tuple[Group, ...]:
@@ -458,7 +458,7 @@ class Group(Members, NewArrays):
         options.setdefault("config", self._config)
         where = self._below(name)
         array = creating.new_array(where, zarr_format=self.zarr_format, snapshot=self._snapshot, **options)
-        self._enter(name, array._metadata, is_added=not options.get("overwrite"))  # noqa: SLF001 - a node as well
+        self._keep_up()
         return array
 
     def _below(self, path: str) -> StorePath:
@@ -509,7 +509,6 @@ class Group(Members, NewArrays):
         array([1, 2, 3])
         """
         options.setdefault("config", self._config)
-        is_there = lists_members(self._metadata) and name in self
         array = creating.require_array(
             self._where / name,
             shape=shape,
@@ -519,8 +518,7 @@ class Group(Members, NewArrays):
             snapshot=self._snapshot,
             **options,
         )
-        if not is_there:
-            self._enter(name, array._metadata, is_added=True)  # noqa: SLF001 - a node as well
+        self._keep_up()
         return array
 
     require_dataset = require_array
@@ -544,19 +542,15 @@ class Group(Members, NewArrays):
         where = self._below(path)
         if path not in self:
             raise detection.not_found(where, NodeNotFoundError)
-        self._enter(path, None)
+        if self._is_listed(path):
+            nczarr_members.enter(where, None)
+            self._keep_up()
         hierarchy.delete(where)
 
-    def _enter(self, path: str, new: Metadata | nczarr_members.Listed | None, *, is_added: bool = False) -> None:
-        """Let NCZarr's lists name a node below that is new, or no longer there. Other groups have no lists.
-
-        `is_added` says that the node replaces none, so that every list names existing members. Lists in groups below,
-        or beside documents, are then left unchanged: to look for them takes requests.
-        """
-        if not (lists_members(self._metadata) if is_added else self._is_listed(path)):
-            return
-        nczarr_members.enter_below(self._where, self._where / path, new)
-        self.refresh()
+    def _keep_up(self) -> None:
+        """Read the metadata again, if they list members, after one was created."""
+        if lists_members(self._metadata):
+            self.refresh()
 
     def _is_listed(self, path: str) -> bool:
         """Return whether this group, or that directly above a node, lists its members."""
@@ -582,14 +576,13 @@ class Group(Members, NewArrays):
         >>> [path for path, _ in root.create_hierarchy({"a/b/t": array.metadata})]
         ['a', 'a/b', 'a/b/t']
         """
-        for path, node in create_nodes(self._where, nodes, self._config, self._snapshot, overwrite=overwrite):
-            self._enter(path, node._metadata, is_added=True)  # noqa: SLF001 - a node as well
-            yield path, node
+        yield from create_nodes(self._where, nodes, self._config, self._snapshot, overwrite=overwrite)
+        self._keep_up()
 
     def _like(self, name: str, data: Any, options: Mapping[str, Any]) -> Array:
         found = creating.like(data, {"zarr_format": self.zarr_format, **options})
         array = creating.new_array(self._below(name), snapshot=self._snapshot, **found)
-        self._enter(name, array._metadata, is_added=not found.get("overwrite"))  # noqa: SLF001 - a node as well
+        self._keep_up()
         return array
 
     # -- moving and copying -------------------------------------------------------------
@@ -620,14 +613,14 @@ class Group(Members, NewArrays):
             hierarchy.move(old, new)
             return
         entry = nczarr_members.listed(old)
-        self._enter(source, None)
+        nczarr_members.enter(old, None)
         try:
             hierarchy.move(old, new)
         except BaseException:
-            self._enter(source, entry)
+            nczarr_members.enter(old, entry.kind, entry.marks)
             raise
-        self._enter(dest, entry)
-        nczarr_members.rebase(old, new)
+        nczarr_members.arrive(old, new, entry.marks)
+        self._keep_up()
 
     rename = move
 
@@ -648,8 +641,8 @@ class Group(Members, NewArrays):
         old, new = self._where / source, self._where / dest
         replacing.copy(old, new, overwrite=overwrite)
         if self._is_listed(dest):
-            self._enter(dest, nczarr_members.listed(old))
-            nczarr_members.rebase(old, new)
+            nczarr_members.arrive(old, new, nczarr_members.listed(old).marks)
+            self._keep_up()
 
     # -- metadata ------------------------------------------------------------------
 
@@ -846,7 +839,9 @@ def create_node(
     if new_in is not None:
         made = hierarchy.create_in_new(where, metadata, new_in)
         return Group(made.where, made.metadata, config, snapshot)
-    found = hierarchy.create(where, metadata, overwrite=True) if overwrite else hierarchy.require(where, metadata)
+    found = (
+        creating.add_group(where, metadata, overwrite=True) if overwrite else creating.require_group(where, metadata)
+    )
     return Group(found.where, found.metadata, config, snapshot)
 
 

@@ -9,9 +9,9 @@ Spec: Zarr v3 core, "Storage", "Operations"; Zarr v2, "Storage".
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 from omnizarr.errors import (
     ConflictError,
@@ -42,7 +42,6 @@ from omnizarr.nodes.detection import (
     Kind,
     Values,
     children,
-    detect,
     here,
     implied,
     is_free,
@@ -85,13 +84,15 @@ def create(where: StorePath, metadata: M, *, overwrite: bool = False, above: Abo
     ReadOnlyError
     """
     _refuse_read_only(where)
+    above = above or Above()
     with Change(where) as change:
-        return _create(where, metadata, change, overwrite=overwrite, above=above)
+        found = _create(where, metadata, change, overwrite=overwrite, above=above)
+    above.outside = change.outside
+    return found
 
 
 @conflicts.retried
-def _create(where: StorePath, metadata: M, change: Change, *, overwrite: bool, above: Above | None) -> Found[M]:
-    above = above or Above()
+def _create(where: StorePath, metadata: M, change: Change, *, overwrite: bool, above: Above) -> Found[M]:
     if where.store.features.concurrency > 1:  # all of them will be asked for
         above.look_at(where.ancestors())
     where = change.where = place_in_hierarchy(where, dialect_named(metadata.dialect), above)
@@ -116,7 +117,8 @@ def _create(where: StorePath, metadata: M, change: Change, *, overwrite: bool, a
                 raise in_the_way(where, existing)
             change.known = above.formats(others=True)
             change.begin("gone")
-            is_rest = _clear_for(where, existing, heir=metadata)
+            is_rest, is_nczarr = _clear_for(where, existing, heir=metadata)
+            above.replaced = Replaced(existing, is_nczarr)
         elif is_begun:
             change.begin("gone")
             erasing.erase(where)
@@ -171,6 +173,21 @@ def create_in_new(where: StorePath, metadata: M, formats: Mapping[str, Sequence[
     return Found(where, metadata)
 
 
+class Replaced(NamedTuple):
+    """The node that a new one has replaced.
+
+    Attributes
+    ----------
+    node : Found or OmnizarrError
+        For a broken one, its error.
+    is_nczarr : bool or None
+        netCDF-C 4.8.0 has described it beside its documents. None if this has not been seen.
+    """
+
+    node: Found[Metadata] | OmnizarrError
+    is_nczarr: bool | None = None
+
+
 class Above:
     """The nodes above a new node. Each place is read once.
 
@@ -180,9 +197,19 @@ class Above:
         What has been read there before.
     beyond : Beyond, optional
         What has been seen above the directory of the store.
+
+    Attributes
+    ----------
+    replaced : Replaced or None
+        The node that the new one has replaced; set when it is created.
+    outside : StorePath or None
+        The place of the new node in a store that begins further up, at the outermost group; set when it is created.
     """
 
     def __init__(self, entries: Entries | None = None, beyond: Beyond | None = None) -> None:
+        self.replaced: Replaced | None = None
+        self.outside: StorePath | None = None
+        self._around: GroupMetadata | None = None
         self._entries = entries or {}
         self._beyond = beyond
         self._seen: dict[tuple[str, bool], Found[Metadata] | OmnizarrError | None] = {}
@@ -205,7 +232,7 @@ class Above:
         self._beyond = self._beyond or outside.beyond(where)
         if self._beyond is None:
             return False
-        outside.refuse_array(where, self._beyond)
+        self._around = outside.refuse_array(where, self._beyond)
         return not self._beyond.files
 
     def look_at(self, places: Iterable[StorePath]) -> None:
@@ -214,6 +241,21 @@ class Above:
         if unknown:
             for _ in pool.gather(self.at, unknown, unknown[0].store.features.concurrency):
                 pass
+
+    def groups(self) -> Iterator[GroupMetadata]:
+        """Yield the groups that were read."""
+        for node in self._seen.values():
+            if isinstance(node, Found) and isinstance(node.metadata, GroupMetadata):
+                yield node.metadata
+        if self._around is not None:
+            yield self._around
+
+    def unseen(self, where: StorePath) -> StorePath | None:
+        """Return the place of a new node among the groups above the store, if it is in some that were not read."""
+        if self.outside is None:
+            return None
+        outer = self.outside.path.removesuffix(where.path).rstrip("/")
+        return self.outside if self._around is None or "/" in outer else None
 
     def formats(self, *, others: bool = False) -> dict[str, list[Dialect]]:
         """Return in which formats the groups that were read may keep copies of nodes, by path.
@@ -354,25 +396,6 @@ def clear(where: StorePath) -> None:
         erasing.erase(where)
 
 
-def require(where: StorePath, metadata: GroupMetadata) -> Found[GroupMetadata]:
-    """Return the group at a place. Create it if there is none.
-
-    Raises ContainsArrayError if there is an array.
-    """
-    entries: Entries = {}
-    existing = detect(where, kind="group", entries=entries)
-    if existing is None and not dialect_named(metadata.dialect).has_groups:
-        existing = implied(where)
-    if existing is None:
-        try:
-            return create(where, metadata, above=Above(entries))
-        except ContainsGroupError:
-            existing = detect(where, kind="group")  # another writer was faster
-    if existing is None or not isinstance(existing.metadata, GroupMetadata):
-        raise ContainsArrayError("there is an array, not a group", store=str(where.store), path=where.path)
-    return Found(existing.where, existing.metadata)
-
-
 def update(where: StorePath, kind: type[M], change: Callable[[M], M], zarr_format: int | str | None = None) -> M:
     """Change a node's documents: read them, apply `change`, and write those that differ, all under the node's lock.
 
@@ -503,7 +526,7 @@ def copy(
                 erasing.erase(target, coming=arrays)
                 if existing is None
                 else _clear_for(target, existing, coming=arrays)
-            )
+            ).is_rest
             if is_rest and isinstance(found.metadata, ArrayMetadata):
                 delete_strays(target, found.metadata)
         change.begin()
@@ -784,8 +807,8 @@ def _clear_for(
     *,
     heir: Metadata | None = None,
     coming: Sequence[str] | None = None,
-) -> bool:
-    """Remove what a new node replaces, and return whether anything else remains there. See `erasing.erase`."""
+) -> erasing.Erased:
+    """Remove what a new node replaces. See `erasing.erase`."""
     if isinstance(existing, Found):
         return erasing.erase(existing.where, existing.metadata, heir=heir, coming=coming)
     return erasing.erase(where, heir=heir, coming=coming)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
+    from omnizarr.formats.conventions import nczarr
     from omnizarr.nodes import (
         habits,
         hierarchy,
@@ -31,6 +32,7 @@ else:
     info_card = Lazy("omnizarr.nodes.info_card")
     info_html = Lazy("omnizarr.nodes.info_html")
     info_tree = Lazy("omnizarr.nodes.info_tree")
+    nczarr = Lazy("omnizarr.formats.conventions.nczarr")
     nczarr_members = Lazy("omnizarr.nodes.nczarr_members")
     nczarr_objects = Lazy("omnizarr.nodes.nczarr_objects")
     new_hierarchy = Lazy("omnizarr.nodes.new_hierarchy")
@@ -48,6 +50,7 @@ __all__ = [
     "info_card",
     "info_html",
     "info_tree",
+    "nczarr",
     "nczarr_members",
     "nczarr_objects",
     "new_hierarchy",

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, NamedTuple
 from omnizarr.formats import documents
 from omnizarr.formats.conventions import nczarr, nczarr_metadata
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, dimensions
-from omnizarr.nodes import consolidated, hierarchy, nczarr_objects
+from omnizarr.nodes import consolidated, detection, hierarchy, nczarr_objects, renewing
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.naming import lists_members
@@ -107,26 +107,97 @@ def _update_beside(
 
 
 def enter_new(where: StorePath, metadata: Metadata) -> None:
-    """Update the entry of a node that was created: netCDF-C opens no dataset that lists an array without marks."""
-    is_known = isinstance(metadata, GroupMetadata) or nczarr_metadata.find(metadata).references is not None
-    enter(where, metadata.node_type if is_known else None)
+    """Update the entries of a node that was created, and of groups that were created for it.
 
-
-def enter_below(group: StorePath, where: StorePath, new: Metadata | Listed | None) -> None:
-    """Update the entries of a node below a group, and of the groups between them, which may be new.
-
-    `new` is what was created there, or the entry that the node had elsewhere; None if it is gone.
+    netCDF-C opens no dataset that lists an array without marks.
     """
-    if new is not None:
-        for above in where.ancestors():
-            if len(above.path) > len(group.path):
-                enter(above, "group")
-    if isinstance(new, Listed):
-        enter(where, new.kind, new.marks)
-    elif new is None:
-        enter(where, None)
-    else:
-        enter_new(where, new)
+    where = renewing.from_above(where) or where
+    for place in where.ancestors():
+        enter(place, "group")
+    enter(where, _kind_for(where, metadata))
+    _let_groups_list(where)
+
+
+def arrive(source: StorePath, target: StorePath, marks: Mapping[str, JSON] | None = None) -> tuple[str, ...]:
+    """Update the entries of a node that has come from another place, with the `marks` that its group there had of it.
+
+    Return what `rebase` does, which is a part of this.
+    """
+    is_inside = listed(target).is_nczarr or _form_of_lists(target) is not None
+    found = detection.detect(target) if is_inside else None
+    if found is not None:
+        for place in target.ancestors():
+            enter(place, "group")
+        kind = found.metadata.node_type if marks is not None else _kind_for(target, found.metadata)
+        enter(target, kind, marks)
+    remarks = rebase(source, target)
+    if found is not None:
+        _let_groups_list(target)
+    return remarks
+
+
+def is_in_dataset(where: StorePath) -> bool:
+    """Return whether a group above lists its members in its document."""
+    return _form_of_lists(where) is not None
+
+
+def _kind_for(where: StorePath, metadata: Metadata) -> NodeType | None:
+    """Return the list that may name a node; None for an array that has no marks, or whose dimensions are elsewhere.
+
+    netCDF-C opens no dataset that lists such an array.
+    """
+    if isinstance(metadata, GroupMetadata):
+        return "group"
+    marks = nczarr_metadata.find(metadata, _beside(where, metadata, nczarr_metadata.OBJECTS["array"]))
+    is_known = marks.references is not None and _out_of_reach(where, _dataset_of(where), metadata) is None
+    return "array" if is_known else None
+
+
+def _let_groups_list(where: StorePath) -> None:
+    """Let the groups list their members that have arrays, at a place or below, which netCDF-C cannot read."""
+    below = consolidated.walk_from(where, where.store.features.concurrency)
+    unknown = [place.parent for place, metadata in below if metadata and _kind_for(place, metadata) is None]
+    for group in {place.path: place for place in unknown}.values():
+        _let_list(group)
+
+
+def _let_list(where: StorePath) -> None:
+    """Let a group in a dataset that has no lists have some: they leave out arrays that netCDF-C cannot read.
+
+    It takes every array for a variable that is in a group without lists, and opens no such dataset.
+    """
+    group, form = group_at(where), _form_of_lists(where)
+    if group is None or form is None or lists_members(group.metadata):
+        return
+    members = dict(detection.load_children(where, detection.children(where), group.metadata.dialect))
+    named: dict[NodeType, list[str]] = {"array": [], "group": []}
+    for name, found in members.items():
+        kind = _kind_for(found.where, found.metadata) if isinstance(found, Found) else None
+        if kind is not None:
+            named[kind].append(name)
+    field, key, note = form
+    new = {
+        name: named[_LISTS[name]] if name in _LISTS else [] if isinstance(each, list | tuple) else {}
+        for name, each in note.items()
+    }
+
+    def listing(now: GroupMetadata) -> GroupMetadata:
+        changed: Any = {} if lists_members(now) else {field: {**getattr(now, field), key: new}}
+        return replace(now, **changed)
+
+    hierarchy.update(where, GroupMetadata, listing, group.metadata.dialect)
+
+
+def _form_of_lists(where: StorePath) -> tuple[str, str, Mapping[str, JSON]] | None:
+    """Return how the nearest group above has lists: in which field of its metadata, under which key, and what there."""
+    for place in reversed([*where.ancestors()]):
+        group = group_at(place)
+        for field in ("attributes", "unknown") if group is not None else ():
+            members: Mapping[str, JSON] = getattr(group.metadata, field)  # type: ignore[union-attr]
+            for key in nczarr.GROUP:
+                if isinstance(note := members.get(key), Mapping):
+                    return field, key, note
+    return None
 
 
 def is_listed_below(group: StorePath, metadata: GroupMetadata, where: StorePath) -> bool:

@@ -20,6 +20,7 @@ from omnizarr.model import ArrayMetadata, GroupMetadata
 from omnizarr.nodes import detection
 from omnizarr.nodes.hierarchy import Above
 from omnizarr.nodes.location import StorePath, normalize
+from omnizarr.nodes.naming import lists_members
 from omnizarr.nodes.renewing import together
 from omnizarr.stores import pool
 
@@ -119,7 +120,7 @@ class _Creation(Generic[T]):
         above = Above()
         above.look_at([*where.ancestors(), where])
         self._formats.update(above.formats())
-        if where.store.features.listing != "complete":
+        if where.store.features.listing != "complete" or any(map(lists_members, above.groups())):
             return
         with suppress(StoreError, NotImplementedError):
             keys = list(islice(where.store.list_prefix(where.prefix), _MOST_LISTED + 1))

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from omnizarr.errors import ContainsArrayError, OmnizarrError
 from omnizarr.formats import DIALECTS
-from omnizarr.model import ArrayMetadata
+from omnizarr.model import ArrayMetadata, GroupMetadata
 from omnizarr.nodes import detection
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import LocalStore
@@ -66,15 +66,15 @@ def entered(where: StorePath, above: Beyond) -> StorePath | None:
     return detection.entered_at_root(StorePath(store) / f"{above.below}/{where.path}")
 
 
-def refuse_array(where: StorePath, above: Beyond | None = None) -> None:
+def refuse_array(where: StorePath, above: Beyond | None = None) -> GroupMetadata | None:
     """Raise ContainsArrayError if a new directory of a store would lie in the directory of an array.
 
-    This looks only where the store's directory does not exist yet, up to the nearest node. What is `above` it is not
-    looked for again.
+    Return the nearest group above, if one has been seen. This looks only where the store's directory does not exist
+    yet, up to the nearest node. What is `above` it is not looked for again.
     """
     above = above or beyond(where)
     if above is None:
-        return
+        return None
     folder, found = above.folder, above.files
     while True:
         if found:
@@ -88,10 +88,10 @@ def refuse_array(where: StorePath, above: Beyond | None = None) -> None:
                     expected="a group",
                     remedy="choose another place",
                 )
-            if metadata is not None:
-                return
+            if isinstance(metadata, GroupMetadata):
+                return metadata
         if (higher := os.path.dirname(folder)) == folder:  # noqa: PTH120
-            return
+            return None
         folder, found = higher, files_in(higher, DOCUMENTS) or frozenset()
 
 

@@ -63,7 +63,7 @@ class Change:
         Whether copies in the node itself are renewed, too.
     """
 
-    __slots__ = ("_begun", "_start", "below", "formats", "is_new", "is_outermost", "known", "own", "where")
+    __slots__ = ("_begun", "_start", "below", "formats", "is_new", "is_outermost", "known", "outside", "own", "where")
 
     def __init__(self, where: StorePath, below: Below = "same", *, own: bool = False) -> None:
         self.where = where
@@ -77,6 +77,8 @@ class Change:
         """The formats of the documents that are changed, if they are known: other formats have no copies of them."""
         self.known: Mapping[str, Sequence[Dialect]] = {}
         """The formats in which groups above may keep copies, by path, as far as these groups have been read."""
+        self.outside: StorePath | None = None
+        """The same place in a store that begins at the outermost group above the store, once this was looked for."""
         self._begun = False
         self._start = 0
         """How long the paths of the groups above are at most; 0 for any length."""
@@ -190,10 +192,11 @@ def _renew_for(changes: Sequence[Change], error: BaseException | None = None) ->
     _renew_above(changes)
     here = [change for change in changes if change.where.home is None and not change.is_outermost]
     above = _above(here[0].where.store) if here else None
-    outside = [] if above is None else [(change, _seen_in(above, change.where)) for change in here]
-    if outside:
+    if above is not None:
+        for change in here:
+            change.outside = _seen_in(above, change.where)
         try:
-            _renew_above([change._seen_from(there) for change, there in outside])  # noqa: SLF001 - of its kind
+            _renew_above([change._seen_from(change.outside) for change in here if change.outside])  # noqa: SLF001 - of its kind
         except OmnizarrError as failure:
             warn(
                 f"the groups above {changes[0].where} may have consolidated metadata that is now stale: {failure}",

@@ -39,8 +39,11 @@ T = TypeVar("T")
 
 
 def is_taken(where: StorePath, dialect: Dialect, above: hierarchy.Above | None = None) -> bool:
-    """Return whether there is a node that a new one would replace."""
-    return hierarchy.occupant(hierarchy.place_in_hierarchy(where, dialect, above)) is not None
+    """Return whether there is a node that a new one would replace. It is remembered in `above`."""
+    above = above or hierarchy.Above()
+    found = hierarchy.occupant(hierarchy.place_in_hierarchy(where, dialect, above))
+    above.replaced = None if found is None else hierarchy.Replaced(found)
+    return found is not None
 
 
 def remade(where: StorePath, dialect: Dialect, make: Callable[[StorePath], T]) -> tuple[StorePath, T]:

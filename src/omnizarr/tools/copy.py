@@ -17,10 +17,11 @@ import numpy as np
 from omnizarr.errors import ContainsGroupError, MetadataError, NodeExistsError, Remedy
 from omnizarr.formats import DIALECTS, dialect_named
 from omnizarr.model import ArrayMetadata, GroupMetadata, Loss
-from omnizarr.nodes import copying, creating, detection, erasing, hierarchy, holdings, replacing
+from omnizarr.nodes import copying, creating, detection, erasing, hierarchy, holdings, nczarr_members, replacing
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
 from omnizarr.nodes.location import StorePath, dialect_of, normalize
+from omnizarr.nodes.naming import lists_members
 from omnizarr.nodes.renewing import renew, together
 from omnizarr.stores import LocalStore, pool, resolve
 from omnizarr.stores.resolve import refuse_other_format
@@ -195,6 +196,8 @@ def copy(
         if strict:
             _refuse_losses(job, source, dest, lambda trial: _copy_node(trial, source, dest, name))
         _copy_node(job, source, dest, name)
+        if job.copied:
+            _list(job, source, dest, name)
         _copy_files(job, source, dest.store_path / name, files)
     return job.result
 
@@ -617,7 +620,10 @@ def _replace_by_group(job: _Job, source: Any, dest: Group, name: str) -> None:
             _copy_attributes(job, source, made)
         _copy_members(job, source, dest, name, made)
 
-    replacing.remade(dest.store_path / name, dialect_named(dest.metadata.dialect), make)
+    dialect = dialect_named(dest.metadata.dialect)
+    where, _ = replacing.remade(dest.store_path / name, dialect, make)
+    if lists_members(dest._metadata):  # noqa: SLF001 - the model
+        nczarr_members.enter_new(where, GroupMetadata(dialect=dialect.name))
 
 
 def _copy_members(job: _Job, source: Any, dest: Group, name: str, made: Group | None) -> None:
@@ -633,7 +639,18 @@ def _copy_members(job: _Job, source: Any, dest: Group, name: str, made: Group | 
 
 def _copy_each(job: _Job, source: Any, dest: Group) -> None:
     for name in list(source.keys()):
-        _copy_node(job, source[name], dest, name)
+        node, copied = source[name], job.copied
+        _copy_node(job, node, dest, name)
+        if job.copied > copied:
+            _list(job, node, dest, name)
+
+
+def _list(job: _Job, source: Any, dest: Group, name: str) -> None:
+    """Let NCZarr's lists name a copy, and what lies in it refer to dimensions here."""
+    is_there = isinstance(source, Array | Group) and not job.dry_run
+    if is_there and lists_members(dest._metadata):  # noqa: SLF001 - the model
+        old = source.store_path
+        nczarr_members.arrive(old, dest.store_path / name, nczarr_members.listed(old).marks)
 
 
 def _refuse_losses(job: _Job, source: Any, dest: Group, run: Callable[[_Job], None]) -> None:

@@ -24,6 +24,7 @@ from omnizarr.interop.xarray import internals
 from omnizarr.interop.xarray.growing import Done, Piece, grown, take_back
 from omnizarr.interop.xarray.reading import ArraysStore, has_consolidated, is_nczarr
 from omnizarr.metadata import as_model
+from omnizarr.model import GroupMetadata
 from omnizarr.model.dimensions import ATTRIBUTE
 from omnizarr.nodes import consolidated as copies
 from omnizarr.nodes import creating, detection, hierarchy, replacing
@@ -536,7 +537,8 @@ def _run(target: _Target, writers: Sequence[_GroupWriter], options: dict[str, An
             store=str(store),
             remedy="use a directory or an object store, or the scheduler 'threads'",
         )
-    if target.how.mode == "w" and _is_remade(target, pieces):
+    above = hierarchy.Above()
+    if target.how.mode == "w" and _is_remade(target, pieces, above):
         # Write everything beside a group, and replace it when all is complete.
         def make(place: StorePath) -> None:
             made = replace(target, root=place, where=place)
@@ -546,7 +548,8 @@ def _run(target: _Target, writers: Sequence[_GroupWriter], options: dict[str, An
                 writer.create_arrays()
             _write([piece for writer in writers for piece in writer.pieces], place.store, options)
 
-        replacing.remade(target.where, dialect_named(target.dialect), make)
+        where, _ = replacing.remade(target.where, dialect_named(target.dialect), make)
+        creating.enter(where, GroupMetadata(dialect=target.dialect), above)
         target.consolidate()
         return target.group()
     if target.how.mode == "w":
@@ -563,14 +566,14 @@ def _run(target: _Target, writers: Sequence[_GroupWriter], options: dict[str, An
         raise
 
 
-def _is_remade(target: _Target, pieces: Sequence[Piece]) -> bool:
+def _is_remade(target: _Target, pieces: Sequence[Piece], above: hierarchy.Above) -> bool:
     """Return whether a group is replaced by data that is yet to be read, and workers can reach where it is made."""
     dialect = dialect_named(target.dialect)
     if not target.how.compute or not dialect.has_groups or all(map(Piece.cannot_fail, pieces)):
         return False
     if any(piece.is_chunked for piece in pieces) and is_elsewhere() and type(target.root.store) is not LocalStore:
         return False
-    return replacing.is_taken(target.where, dialect)
+    return replacing.is_taken(target.where, dialect, above)
 
 
 def _written(target: _Target, pieces: Sequence[Piece], options: dict[str, Any]) -> Group:

@@ -42,7 +42,9 @@ _TEMPORARY: Final = ".tmp"
 _BESIDE: Final = ("new", "old")
 _MOVED: Final = "keys of the source came or went while it was copied: those that came are in the copy, too"
 _MOVES_ON: Final = "the source goes on changing: keys that came or went since then are not in the copy"
-_NO_NOTES: Final = "the group lists it as NCZarr does, but it has no notes of NCZarr: netCDF sees it as plain Zarr"
+_NO_NOTES: Final = (
+    "the group above has lists of NCZarr, but the node has no notes of NCZarr: netCDF sees no arrays of it"
+)
 
 
 def run(
@@ -198,9 +200,8 @@ class Copy:
         with Tracker(progress, f"copy {self.source.path or self.source.store}", nbytes) as shown:
             copied = self._begin(shown.tick)
             renew(self.target)
-        marks = nczarr_members.listed(self.source).marks
-        nczarr_members.enter(self.target, kind, marks)
-        remarks = (*nczarr_members.rebase(self.source, self.target), *self._remarks(), *self.left)
+        moved = nczarr_members.arrive(self.source, self.target, nczarr_members.listed(self.source).marks)
+        remarks = (*moved, *self._remarks(), *self.left)
         return replace(outcome, keys=copied.values, bytes_stored=copied.nbytes, verified=self.verify, remarks=remarks)
 
     def _files(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Creating a node at a place within a hierarchy, whose groups learn of it."""
+"""Creating a node at a place within a hierarchy."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from omnizarr.api.creating import create_array, create_group
-from omnizarr.nodes import creating, nczarr_members
+from omnizarr.nodes import creating
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.group import Group
 from omnizarr.tools.edit import places
@@ -23,13 +23,8 @@ def make(
     """Create an array or a group; `options` are keywords of `create_array`, with defaults from the array `like`."""
     with places.opened(place, None, "a", storage_options) as where:
         if kind == "group":
-            node: Array | Group = create_group(where, **options)
-        elif like is not None:
-            node = create_array(where, **_like(like, options))
-        else:
-            node = create_array(where, **options)
-        nczarr_members.enter_new(node.store_path, node._metadata)  # noqa: SLF001 - a part of nodes
-        return node
+            return create_group(where, **options)
+        return create_array(where, **(options if like is None else _like(like, options)))
 
 
 def _like(template: Array, options: Mapping[str, Any]) -> dict[str, Any]:

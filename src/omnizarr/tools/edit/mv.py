@@ -92,12 +92,10 @@ def _move(old: StorePath, new: StorePath, *, dry_run: bool, progress: Progress) 
     marks = nczarr_members.listed(found.where).marks
     hierarchy.create_ancestors(copy.target, dialect_of(copy.target, found.metadata), copy.above)
     _rename(found.where, copy.target)
-    for where, kind, noted in ((found.where, None, None), (copy.target, found.metadata.node_type, marks)):
-        renew(where, "gone" if kind is None else "new")
-        nczarr_members.enter(where, kind, noted)
-        if kind is not None:
-            remarks = (*remarks, *nczarr_members.rebase(found.where, where))
-    return replace(outcome, remarks=remarks)
+    renew(found.where, "gone")
+    nczarr_members.enter(found.where, None)
+    renew(copy.target, "new")
+    return replace(outcome, remarks=(*remarks, *nczarr_members.arrive(found.where, copy.target, marks)))
 
 
 def _found(old: StorePath, new: StorePath) -> Found[Metadata]:
