@@ -242,3 +242,77 @@ atexit.register(last)
 def test_at_the_end_of_a_program_the_caller_does_all(before):
     done = subprocess.run([sys.executable, "-c", AT_EXIT + before], capture_output=True, text=True, check=True)
     assert done.stdout == "True True\n", done.stderr
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 5])
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_relay_uses_each_item_in_order_with_what_was_taken(count, goes_on):
+    seen = []
+
+    def use(item, held, take_next):
+        if goes_on:
+            take_next()
+        seen.append((item, *held))
+
+    pool.relay(lambda item: item * item, use, iter(range(count)))
+    assert seen == [(item, item * item) for item in range(count)]
+
+
+def test_relay_takes_the_next_item_while_one_is_used():
+    taken = [threading.Event() for _ in range(4)]
+
+    def use(item, _, take_next):
+        take_next()
+        assert item == 3 or taken[item + 1].wait(10)
+
+    pool.relay(lambda item: taken[item].set(), use, range(4))
+
+
+def test_relay_takes_no_more_than_one_ahead_and_nothing_before_it_may():
+    taken = []
+
+    def use(item, held, take_next):
+        time.sleep(0.01)
+        assert len(taken) == item + 1
+        held.clear()
+        take_next()
+        time.sleep(0.01)
+        assert len(taken) <= item + 2
+
+    pool.relay(taken.append, use, range(4))
+    assert taken == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("where", ["take", "use"])
+def test_relay_raises_the_error_of_either_part_when_nobody_is_at_work_any_more(where):
+    at_work = []
+
+    def take(item):
+        at_work.append(item)
+        time.sleep(0.02)
+        at_work.remove(item)
+        if where == "take" and item == 2:
+            raise ValueError("boom")
+
+    def use(item, _, take_next):
+        take_next()
+        if where == "use" and item == 1:
+            while not at_work:
+                time.sleep(0.001)
+            raise ValueError("boom")
+
+    with pytest.raises(ValueError, match="boom"):
+        pool.relay(take, use, range(9))
+    assert not at_work
+
+
+def test_relay_takes_items_itself_where_no_thread_can_help(monkeypatch):
+    monkeypatch.setattr(pool, "_threads", Pool("none", 0))
+    seen = []
+
+    def use(item, held, take_next):
+        take_next()
+        seen.append((item, *held))
+
+    pool.relay(str, use, range(3))
+    assert seen == [(0, "0"), (1, "1"), (2, "2")]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import chain, islice
 from operator import itemgetter
 from queue import SimpleQueue
@@ -127,6 +128,53 @@ def gather(task: Callable[[T], R], items: Iterable[T], workers: int) -> Iterator
         except BaseException:  # on Ctrl-C: threads must not go on unknown
             crew.dismiss()
             raise
+
+
+def relay(
+    take: Callable[[T], R], use: Callable[[T, list[R], Callable[[], object]], object], items: Iterable[T]
+) -> None:
+    """Call `take` on every item, and `use` with the result, one after the other; the next is taken while one is used.
+
+    `use` is called with the item, a list that holds the result, and a function that lets a thread take the next item.
+    It calls that at most once, in any thread, when there is room for the next result; it may empty the list before. If
+    it does not, the next item is taken when it has returned. The first exception, or Ctrl-C, is raised when no thread
+    is at work any more.
+    """
+    iterator = iter(items)
+    coming = list(islice(iterator, 1))
+    held: list[R] = []
+    jobs: list[Job] = []
+    try:
+        while coming:
+            item = coming[0]
+            _wait(jobs)
+            if not held:
+                held.append(take(item))
+            coming, given = list(islice(iterator, 1)), held
+            held, jobs = [], []
+            use(item, given, partial(_take_next, take, coming, held, jobs))
+            given.clear()
+    except BaseException:
+        rest(jobs)
+        del jobs[:]  # which the traceback would keep, and with them itself
+        raise
+
+
+def _wait(jobs: list[Job]) -> None:
+    """Wait for jobs that have begun, and cancel the others; raise the error of one."""
+    for job in jobs:
+        if not job.cancel():
+            job.wait()
+        if job.error is not None:
+            raise job.error
+
+
+def _take_next(take: Callable[[T], R], coming: list[T], held: list[R], jobs: list[Job]) -> None:
+    """Let a thread take the next item, unless there is none, or no thread; in an event loop, calls wait themselves."""
+    if coming and waiting.here.call is None:
+        jobs.append(Job(lambda: held.append(take(coming[0]))))  # known before it can begin
+        if not _is_helped(jobs[0]):
+            jobs.pop()
 
 
 def gather_near(task: Callable[[T], R], items: Iterable[T], workers: int) -> Iterator[tuple[int, R]]:

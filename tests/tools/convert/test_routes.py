@@ -114,3 +114,30 @@ def test_blocks_stay_large_where_many_requests_are_on_their_way_at_once():
     assert not found.is_direct
     # each block waits for its requests, so there are few: 256 MiB in blocks of a quarter of the memory, or more
     assert all(blocks.nchunks <= 4 * math.prod(shape) * 4 // memory for blocks in found.blocks)
+
+
+@given(SHAPES, st.integers(1, 3000), st.booleans())
+def test_next_block_is_read_ahead_only_where_two_fit_and_for_no_more_requests(shapes, memory, compares):
+    shape, before, after = shapes
+    near = Constraints(regular(shape, before), regular(shape, after), 1, memory, 2, compares=compares)
+    far = near._replace(is_far=True)
+    found = route(far)
+    for is_ahead, blocks in zip(found.ahead, found.blocks, strict=True):
+        assert not is_ahead or 2 * routes._largest(blocks) <= memory
+    without, told = passes(route(near), near), passes(found, far)
+    assert all(each.memory <= memory for each, is_ahead in zip(told, found.ahead, strict=True) if is_ahead)
+    assert len(told) == len(without)
+    for ours, theirs in zip(told, without, strict=True):
+        assert ours.requests_read <= theirs.requests_read
+        assert ours.requests_written <= theirs.requests_written
+    assert not any(route(far._replace(width=2)).ahead)
+
+
+def test_cells_that_are_read_in_place_leave_memory_for_another_block():
+    shape, memory = (256, 512, 512), 2**26
+    given = Constraints(regular(shape, (2, 512, 512)), regular(shape, (256, 16, 16)), 4, memory, 128)
+    found = route(given)
+    assert found.stages[0].is_read_in_place
+    assert found.ahead == (False, True)
+    turned = Constraints(regular(shape, (256, 512, 2)), regular(shape, (2, 2, 512)), 4, memory, 128)
+    assert not any(stage.is_read_in_place for stage in route(turned).stages)

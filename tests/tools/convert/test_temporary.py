@@ -217,8 +217,8 @@ def test_temporary_object_that_is_lost_or_cut_is_an_error_and_made_again(monkeyp
     source, target = make(), MemoryStore()
     write = TemporaryObjects.write
 
-    def spoiled(self, number, values):
-        write(self, number, values)
+    def spoiled(self, *args):
+        write(self, *args)
         key = next(iter(self.where.store.list_prefix(self.where.prefix)))
         if change == "drop":
             self.where.store.delete(key)

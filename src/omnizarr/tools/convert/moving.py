@@ -42,7 +42,7 @@ from omnizarr.nodes.location import StorePath
 from omnizarr.stores import MemoryStore, Store, pool, verbs
 from omnizarr.support.progress import Tick
 from omnizarr.tools.convert import temporary
-from omnizarr.tools.convert.routes import Constraints, Pass, Route, coarse, passes, regions_of, route
+from omnizarr.tools.convert.routes import Constraints, Pass, Room, Route, coarse, passes, regions_of, route
 from omnizarr.tools.convert.temporary import TemporaryObjects
 from omnizarr.tools.streaming.chunks import (
     Chunks,
@@ -57,8 +57,8 @@ from omnizarr.tools.streaming.chunks import (
     shape_of,
 )
 from omnizarr.tools.streaming.equality import first_difference
-from omnizarr.tools.streaming.executors import Executor, Job, Tally, Written
-from omnizarr.tools.streaming.regions import Box, plan
+from omnizarr.tools.streaming.executors import Executor, InTwo, Job, Tally, Written
+from omnizarr.tools.streaming.regions import Box, Regions, plan
 from omnizarr.tools.translate.translation import Translation
 
 _SHARED_BYTES: Final = 16 * 1024 * 1024
@@ -320,7 +320,14 @@ class Move:
         is_same = self.translation.values == "same" and sides.reading.spec.dtype == sides.writing.spec.dtype
         memory = self.memory if is_same else self.memory // 2  # a change of the type takes another copy of elements
         source, target = self.smallest_read(sides), sides.target.grid
-        return Constraints(source, target, sides.item_bytes, memory, self.at_once, width, self.compares)
+        return Constraints(
+            source, target, sides.item_bytes, memory, self.at_once, width, self.compares, is_far=self._is_far
+        )
+
+    @property
+    def _is_far(self) -> bool:
+        stores = (self.source.store, self.target.store, *(() if self.temporary is None else (self.temporary.store,)))
+        return any(store.features.concurrency > 1 for store in stores)
 
     def _shelves(self, sides: Sides, found: Route) -> tuple[TemporaryObjects, ...]:
         if self.temporary is None or found.is_direct:
@@ -441,9 +448,9 @@ class Move:
         chunks = iter(unlike)
         first = list(itertools.islice(chunks, _FEW + 1))
         if len(first) <= _FEW:
-            found = Route((sides.target.grid,), room=found.room)
+            found = Route((sides.target.grid,), rooms=found.rooms, ahead=(False,))
             size = math.prod(max((*axis.sizes, 1)) for axis in sides.target.grid.axes) * sides.item_bytes
-            width = max(1, min(self.at_once, found.room // max(size, 1)))
+            width = max(1, min(self.at_once, found.rooms[0].reading // max(size, 1)))
         boxes = (sides.target.grid.slices_of(coords) for coords in itertools.chain(first, chunks))
         job = _Comparing(self, found, (), 0, width)
         return executor.run(job, regions_of(found.blocks[0]).holding(boxes), tick)
@@ -479,10 +486,16 @@ class Move:
         return Written(broken=broken)
 
     def _same_chunks(self, sides: Sides) -> Route:
-        """Return the blocks in which two arrays with the same chunks are compared, in half of the memory each."""
+        """Return the blocks in which two arrays with the same chunks are compared, in half of the memory each.
+
+        Of far stores, a block takes a quarter, and the next one another: it is read meanwhile.
+        """
         half, grid = self.memory // 2, fine(sides.writing)
-        regions = plan(grid, _like(sides.source.grid, grid), sides.item_bytes, half, self.at_once)
-        return Route((coarse(grid, regions.per_axis),), room=half)
+        block = half // 2 if self._is_far else half
+        regions = plan(grid, _like(sides.source.grid, grid), sides.item_bytes, block, self.at_once)
+        blocks = coarse(grid, regions.per_axis)
+        taken = math.prod(max((*axis.sizes, 1)) for axis in blocks.axes) * sides.item_bytes
+        return Route((blocks,), rooms=(Room(half, half),), ahead=(2 * taken <= half,))
 
     def _compare_fill(self, reading: Binding, again: Binding) -> None:
         if not self.translation.same_fill or UNDEFINED in (reading.metadata.fill_value, again.metadata.fill_value):
@@ -659,7 +672,10 @@ class _ComparingBytes(_OfChunks):
 
 @dataclass(frozen=True)
 class _OfBlocks(Job[int]):
-    """Work on the elements of each block, usually one at a time: the engine uses threads itself."""
+    """Work on the elements of each block, usually one after the other: the engine uses threads itself.
+
+    The next block may be read while one is written.
+    """
 
     move: Move
     route: Route
@@ -683,6 +699,11 @@ class _OfBlocks(Job[int]):
         """Temporary objects that are written, or compared with; None: the target is."""
         return self.shelves[self.number] if self.number < len(self.shelves) else None
 
+    @property
+    def is_ahead(self) -> bool:
+        """Whether there is memory for the next block beside one."""
+        return self.route.ahead[self.number]
+
     def done(self, values: AnyArray, sides: Sides) -> int:
         """Return how many bytes of all that is to be done are done with a block."""
         return values.size * sides.item_bytes // len(self.route.blocks)
@@ -700,25 +721,33 @@ class _Encoding(_OfBlocks):
             return 0
         return math.prod(target.grid.chunk_shape) * _element_bytes(target) // len(self.route.blocks)
 
-    def begin(self, broken: dict[str, str]) -> tuple[Callable[[int], int], Tally]:
+    def begin(self, broken: dict[str, str]) -> tuple[InTwo[int, AnyArray | None], Tally]:
         tally = Tally(self.move.target.store)
         move, sides = self.move, self.move.bound(tally)
         blocks = regions_of(self.route.blocks[self.number])
 
-        def encode(number: int) -> int:
+        def take(number: int) -> AnyArray | None:
             box = blocks.box(number)
             if move.resume and self._is_there(number, box, sides.target):
                 if self.before is None and not move.compares:
                     move.read_as_target(sides, box, broken)
-                return 0
-            values = self.before.read(number) if self.before else move.read_as_target(sides, box, broken)
-            if self.after is None:
-                engine.write(sides.writing, indexing.basic(box, sides.writing.grid), values, move.concurrency)
-            else:
-                self.after.write(number, values)
-            return self.done(values, sides)
+                return None
+            return self.before.read(number) if self.before else move.read_as_target(sides, box, broken)
 
-        return encode, tally
+        def use(number: int, block: list[AnyArray | None], take_next: Callable[[], object]) -> int:
+            if block[0] is None:
+                return 0
+            done = self.done(block[0], sides)
+            if self.is_ahead:
+                take_next()
+            if self.after is None:
+                plan = indexing.basic(blocks.box(number), sides.writing.grid)
+                engine.write(sides.writing, plan, block[0], move.concurrency)
+            else:
+                self.after.write(number, block, (lambda: None) if self.is_ahead else take_next)
+            return done
+
+        return InTwo(take, use), tally
 
     def _is_there(self, number: int, box: Box, target: Chunks) -> bool:
         if self.after is not None:
@@ -730,44 +759,48 @@ class _Encoding(_OfBlocks):
 class _ComparingTemporary(_OfBlocks):
     """Read it from the source, or from temporary objects, and compare it with the temporary objects made of it."""
 
-    def begin(self, broken: dict[str, str]) -> tuple[Callable[[int], int], None]:
+    def begin(self, broken: dict[str, str]) -> tuple[InTwo[int, AnyArray], None]:
         move, after = self.move, self.shelves[self.number]
         sides = move.bound()
         blocks = regions_of(self.route.blocks[self.number])
 
-        def compare(number: int) -> int:
-            box = blocks.box(number)
+        def take(number: int) -> AnyArray:
             # If chunks cannot be read, both arrays hold the fill value.
-            expected = self.before.read(number) if self.before else move.read_as_target(sides, box, broken)
+            return self.before.read(number) if self.before else move.read_as_target(sides, blocks.box(number), broken)
+
+        def compare(number: int, block: list[AnyArray], take_next: Callable[[], object]) -> int:
+            box, (expected,) = blocks.box(number), block
+            if self.is_ahead:
+                take_next()
             after.each(number, lambda part, found: move.check_equal(box, part, part_of(expected, part), found))
             return self.done(expected, sides)
 
-        return compare, None
+        return InTwo(take, compare), None
 
 
 @dataclass(frozen=True)
 class _Comparing(_OfBlocks):
     """Read it from the source, or from temporary objects, and compare it with the target."""
 
-    def begin(self, broken: dict[str, str]) -> tuple[Callable[[int], int], None]:
+    def begin(self, broken: dict[str, str]) -> tuple[InTwo[int, AnyArray | None], None]:
         move = self.move
         sides = move.bound()
         blocks = regions_of(self.route.blocks[self.number])
-        grid = fine(sides.writing)
-        parts = regions_of(coarse(grid, plan(grid, grid, sides.item_bytes, self.route.room, move.at_once).per_axis))
+        parts = self._parts(sides)
         is_copy = move.translation.same_bytes and move.translation.same_fill
         is_lossy = not is_copy and any(losses(sides.writing.chain))
 
-        def compare(number: int) -> int:
-            box = blocks.box(number)
-            try:
-                expected = self.before.read(number) if self.before else move.read_as_target(sides, box)
-            except ChunkError:
+        def take(number: int) -> AnyArray | None:
+            return self._expected(sides, number, blocks.box(number))
+
+        def compare(number: int, block: list[AnyArray | None], take_next: Callable[[], object]) -> int:
+            box, (expected,) = blocks.box(number), block
+            if self.is_ahead:
+                take_next()
+            if expected is None:
                 for part in pieces(sides.reading, box):
                     compare_part(part)
                 return math.prod(shape_of(box)) * sides.item_bytes // len(self.route.blocks)
-            except _UNDECODABLE as error:
-                raise SourceUnreadableError(error) from error
             compare_box(box, expected)
             return self.done(expected, sides)
 
@@ -794,7 +827,21 @@ class _Comparing(_OfBlocks):
                 found = read(sides.writing, whole, move.concurrency, listing=sides.target_listing)
                 move.check_equal(box, part, part_of(expected, part), found)
 
-        return compare, None
+        return InTwo(take, compare), None
+
+    def _parts(self, sides: Sides) -> Regions:
+        """Return the parts of the target that are read at a time."""
+        grid, room = fine(sides.writing), self.route.rooms[self.number].writing
+        return regions_of(coarse(grid, plan(grid, grid, sides.item_bytes, room, self.move.at_once).per_axis))
+
+    def _expected(self, sides: Sides, number: int, box: Box) -> AnyArray | None:
+        """Return the elements of a block; None if one of its chunks is broken."""
+        try:
+            return self.before.read(number) if self.before else self.move.read_as_target(sides, box)
+        except ChunkError:
+            return None
+        except _UNDECODABLE as error:
+            raise SourceUnreadableError(error) from error
 
 
 def compare_bytes(source: Chunks, target: Chunks, coords: Coords) -> bool:

@@ -9,6 +9,9 @@ array is.
 Cells shrink with the square of the memory. Where they become so small that requests cost more than bytes, more passes
 come in between, with blocks of intermediate shapes.
 
+Where two blocks of a pass fit in memory, the next one is read while one is written. Blocks become smaller for that only
+if it takes no more requests: where these take the time, twice as many blocks gain nothing.
+
 See: the algorithm of rechunker (https://rechunker.readthedocs.io/en/latest/algorithm.html), whose temporary array has
 chunks of one shape, so that blocks must be multiples of them. Cells need not be of one shape.
 """
@@ -71,6 +74,15 @@ class Pass:
         return self.bytes_read / max(self.bytes_written, 1)
 
 
+class Room(NamedTuple):
+    """Bytes for cells, temporary objects, and elements to compare with, in memory beside the blocks of a pass."""
+
+    reading: int
+    """For those that a block is read from."""
+    writing: int
+    """For those that are written from a block, or compared with it."""
+
+
 class Stage(NamedTuple):
     """Temporary objects between two passes."""
 
@@ -83,6 +95,13 @@ class Stage(NamedTuple):
     cell_bytes: int
     """Of the largest cell."""
 
+    @property
+    def is_read_in_place(self) -> bool:
+        """Whether the elements of a cell are next to each other in the block that reads it: it needs no other room."""
+        cell = [min(*map(_longest, pair)) for pair in zip(self.before.axes, self.after.axes, strict=True)]
+        split = next((at for at, length in enumerate(cell) if length > 1), len(cell))
+        return cell[split + 1 :] == [_longest(axis) for axis in self.after.axes[split + 1 :]]
+
 
 @dataclass(frozen=True, slots=True)
 class Route:
@@ -94,13 +113,16 @@ class Route:
         Of each pass.
     stages : tuple of Stage
         What is between each pass and the next.
-    room : int
-        Bytes for cells and temporary objects in memory, beside a block.
+    rooms : tuple of Room
+        Of each pass.
+    ahead : tuple of bool
+        Of each pass: whether there is memory to read the next block while one is written, or compared.
     """
 
     blocks: tuple[Grid, ...]
     stages: tuple[Stage, ...] = ()
-    room: int = 0
+    rooms: tuple[Room, ...] = ()
+    ahead: tuple[bool, ...] = ()
 
     @property
     def is_direct(self) -> bool:
@@ -127,6 +149,8 @@ class Constraints(NamedTuple):
         Blocks that are worked on at a time, each in so much memory.
     compares : bool
         Source and target will be compared, block by block.
+    is_far : bool
+        Requests take so long that reading should not wait for writing.
     """
 
     source: Grid
@@ -136,6 +160,7 @@ class Constraints(NamedTuple):
     workers: int = 1
     width: int = 1
     compares: bool = False
+    is_far: bool = False
 
 
 def route(given: Constraints, *, may_stage: bool = True) -> Route:
@@ -165,7 +190,13 @@ def passes(found: Route, given: Constraints) -> tuple[Pass, ...]:
         after = found.stages[number] if number < len(found.stages) else None
         times = _times_read(given.source, blocks) if before is None else 1.0
         read = _count(given.source, blocks) if before is None else _count(before.before, before.after)
-        buffers = max((stage.cell_bytes * stage.joined for stage in (before, after) if stage), default=0)
+        is_ahead = found.ahead[number]
+        buffers = [
+            max(stage.cell_bytes, min(room, 2 * stage.cell_bytes * stage.joined))
+            for stage, room in zip((before, after), found.rooms[number], strict=True)
+            if stage is not None and not (is_ahead and stage is before and stage.is_read_in_place)
+        ]
+        beside = (sum if is_ahead else max)(buffers or [0])
         made.append(
             Pass(
                 reads="source" if before is None else "temporary",
@@ -175,7 +206,7 @@ def passes(found: Route, given: Constraints) -> tuple[Pass, ...]:
                 bytes_written=nbytes,
                 requests_read=read,
                 requests_written=given.target.nchunks if after is None else _objects(after),
-                memory=min(_largest(blocks) * given.item_bytes + max(buffers, min(found.room, 2 * buffers)), nbytes),
+                memory=min((1 + is_ahead) * _largest(blocks) * given.item_bytes + beside, nbytes),
             )
         )
     return tuple(made)
@@ -187,8 +218,24 @@ def passes(found: Route, given: Constraints) -> tuple[Pass, ...]:
 def _direct(given: Constraints) -> Route:
     """Return the route of one pass."""
     memory = given.memory * 3 // 4 if given.compares else given.memory
+    blocks = _blocks_within(memory, given)
+    if given.is_far and not _are_ahead(blocks, memory, given):
+        smaller = _blocks_within(memory // 2, given)
+        if _are_ahead(smaller, memory, given) and _count(given.source, smaller) <= _count(given.source, blocks):
+            blocks = smaller
+    room = max(given.memory - memory, 1)
+    return Route((blocks,), rooms=(Room(room, room),), ahead=(_are_ahead(blocks, memory, given),))
+
+
+def _blocks_within(memory: int, given: Constraints) -> Grid:
+    """Return blocks of whole target chunks."""
     regions = plan(given.target, given.source, given.item_bytes, _for_each(memory, given), given.workers)
-    return Route((coarse(given.target, regions.per_axis),), room=max(given.memory - memory, 1))
+    return coarse(given.target, regions.per_axis)
+
+
+def _are_ahead(blocks: Grid, memory: int, given: Constraints) -> bool:
+    """Whether two blocks are within memory; parts of a cluster have a block each."""
+    return given.width == 1 and 2 * _largest(blocks) * given.item_bytes <= memory
 
 
 def _for_each(memory: int, given: Constraints) -> int:
@@ -225,7 +272,19 @@ def _staged(given: Constraints, between: int) -> Route:
         joined = max(1, max(min(room // (2 * workers), memory // 8), _LEAST_OBJECT) // max(cell, 1))
         stages.append(Stage(before, after, joined if joined * cell <= room else 1, cell))
     largest = max(map(_largest, grids_of_all)) * given.item_bytes
-    return Route(tuple(grids_of_all), tuple(stages), max(memory - largest, 1))
+    rooms, ahead = [], []
+    for number, blocks in enumerate(grids_of_all):
+        around = stages[max(number - 1, 0) : number + 1]
+        beside = sum(stage.cell_bytes for stage in around if stage.after is not blocks or not stage.is_read_in_place)
+        compared = memory // 8 if given.compares and blocks is last else 0
+        is_ahead = _are_ahead(blocks, memory - max(workers * beside, compared), given)
+        room = max(memory - (2 * _largest(blocks) * given.item_bytes if is_ahead else largest), 1)
+        is_shared = is_ahead and beside > 0 and (len(around) > 1 or compared > 0)
+        room = room // 2 if is_shared else room
+        in_place = workers * around[0].cell_bytes if is_ahead and not beside else 0
+        rooms.append(Room(max(room, in_place), room))
+        ahead.append(is_ahead)
+    return Route(tuple(grids_of_all), tuple(stages), tuple(rooms), tuple(ahead))
 
 
 def _cost(found: Route, given: Constraints) -> int:

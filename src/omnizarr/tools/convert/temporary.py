@@ -14,19 +14,19 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise, product
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from omnizarr.codecs import chain
 from omnizarr.codecs.chain import Chain, memory_of
-from omnizarr.codecs.contract import AnyArray, ArraySpec
+from omnizarr.codecs.contract import AnyArray, ArraySpec, Buffer
 from omnizarr.errors import OmnizarrError, Remedy, StoreError
 from omnizarr.model import ArrayMetadata, Named
 from omnizarr.nodes import chunking
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import pool, verbs
-from omnizarr.tools.convert.routes import Route, Stage, regions_of
+from omnizarr.tools.convert.routes import Room, Route, Stage, regions_of
 from omnizarr.tools.streaming.regions import Box
 
 NAME: Final = "omnizarr-conversion"
@@ -82,8 +82,8 @@ class TemporaryObjects:
         Of the elements.
     serializer : Named, optional
         How elements of variable size are encoded.
-    room : int
-        Bytes that may be in memory beside a block.
+    room : Room
+        Bytes that may be in memory beside the blocks of the pass that reads them, and of the one that writes them.
     held : frozenset of int
         Blocks that have objects; None: all. The others hold only `fill`.
     fill : array
@@ -94,15 +94,28 @@ class TemporaryObjects:
     stage: Stage
     spec: ArraySpec
     serializer: Named | None
-    room: int
+    room: Room
     held: frozenset[int] | None
     fill: AnyArray = field(repr=False)
 
-    def write(self, number: int, values: AnyArray) -> None:
-        """Write the objects of a block."""
+    def write(self, number: int, block: list[Any], on_copied: Callable[[], object] = lambda: None) -> None:
+        """Write the objects of the block that a list holds. It is taken from there when all of it is copied.
+
+        `on_copied` is called then, in any thread, though objects are still on their way.
+        """
         cells = self._cells(number)
         starts = range(0, len(cells), self._joined)
-        pool.run(lambda at: self._put(number, at, cells[at : at + self._joined], values), starts, self._at_once, 1)
+        copied: list[int] = []
+
+        def put(at: int) -> None:
+            value = self._value_of(cells[at : at + self._joined], block[0])
+            copied.append(at)
+            if len(copied) == len(starts) and at == copied[-1]:
+                block.clear()
+                on_copied()
+            self.where.store.set(self._key(number, at), value)
+
+        pool.run(put, starts, self._at_once(self.room.writing), 1)
 
     def is_there(self, number: int) -> bool:
         """Return whether all objects of a block are there."""
@@ -117,14 +130,18 @@ class TemporaryObjects:
 
         def fetch(writer: int) -> None:
             cell = self._shared(writer, box)
-            out[cell.part] = self._get(writer, cell.number)
+            part = out[cell.part]
+            found = self._get(writer, cell.number, part if part.flags.c_contiguous else None)
+            if found is not part:
+                part[...] = found
 
-        pool.run(fetch, writers.touched(box), self._at_once, 1)
+        pool.run(fetch, writers.touched(box), self._at_once(self.room.reading), 1)
         return out
 
     def each(self, number: int, task: Callable[[Box, AnyArray], None]) -> None:
         """Call a function in several threads with each part of a block and its bytes from the objects."""
-        pool.run(lambda cell: task(cell.part, self._get(number, cell.number)), self._cells(number), self._at_once, 1)
+        at_once = self._at_once(self.room.writing)
+        pool.run(lambda cell: task(cell.part, self._get(number, cell.number)), self._cells(number), at_once, 1)
 
     # -- objects -------------------------------------------------------------------
 
@@ -132,20 +149,19 @@ class TemporaryObjects:
     def _joined(self) -> int:
         return self.stage.joined if self.serializer is None else 1
 
-    @property
-    def _at_once(self) -> int:
-        """How many objects are on their way at a time."""
+    def _at_once(self, room: int) -> int:
+        """Return how many objects are on their way at a time."""
         wanted = max(pool.default_concurrency(), self.where.store.features.concurrency)
-        return max(1, min(wanted, self.room // max(self.stage.cell_bytes * self._joined, 1)))
+        return max(1, min(wanted, room // max(self.stage.cell_bytes * self._joined, 1)))
 
     def _key(self, number: int, first: int) -> str:
         return f"{self.where.prefix}{number}/{first}"
 
-    def _put(self, number: int, first: int, cells: list[Cell], values: AnyArray) -> None:
+    def _value_of(self, cells: list[Cell], values: AnyArray) -> Buffer:
+        """Return the value of the object that holds cells of a block."""
         if self.serializer is not None:
             part = np.ascontiguousarray(values[cells[0].part])
-            self.where.store.set(self._key(number, first), self._chain(self.serializer, part.shape).encode(part))
-            return
+            return self._chain(self.serializer, part.shape).encode(part)
         out = np.empty(sum(math.prod(_shape(cell.part)) for cell in cells), values.dtype)
         at = 0
         for cell in cells:
@@ -153,9 +169,10 @@ class TemporaryObjects:
             end = at + math.prod(shape)
             out[at:end].reshape(shape)[...] = values[cell.part]
             at = end
-        self.where.store.set(self._key(number, first), memory_of(out))
+        return memory_of(out)
 
-    def _get(self, writer: int, cell: int) -> AnyArray:
+    def _get(self, writer: int, cell: int, out: AnyArray | None = None) -> AnyArray:
+        """Return the elements of a cell; in `out`, if there is one and they are stored as in memory."""
         edges = self._edges(writer)
         shape = tuple(row[at + 1] - row[at] for row, at in zip(edges, _index(cell, edges), strict=True))
         if self.held is not None and writer not in self.held:
@@ -164,7 +181,7 @@ class TemporaryObjects:
         key = self._key(writer, first)
         if self.serializer is not None:
             return self._decoded(key, self._chain(self.serializer, shape))
-        values = np.empty(shape, self.spec.dtype)
+        values = np.empty(shape, self.spec.dtype) if out is None else out
         start = (_before(cell, edges) - _before(first, edges)) * values.itemsize
         found = verbs.read_into(self.where.store, key, memory_of(values), start)
         if found is None or found < values.nbytes:
@@ -243,7 +260,7 @@ def shelves(
             stage,
             spec,
             serializer,
-            route.room,
+            Room(route.rooms[number + 1].reading, route.rooms[number].writing),
             held[number],
             fill,
         )

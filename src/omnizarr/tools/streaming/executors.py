@@ -133,6 +133,26 @@ class _Ahead:
         self._tick(nbytes - known)
 
 
+@dataclass(frozen=True, slots=True)
+class InTwo(Generic[Item, Result]):
+    """Work on an item in two parts: the first is done for the next item while the second is done for one.
+
+    Attributes
+    ----------
+    take : callable
+        Does the first part.
+    use : callable
+        Does the second part, as `omnizarr.stores.pool.relay` calls it, and returns what is done.
+    """
+
+    take: Callable[[Item], Result]
+    use: Callable[[Item, list[Result], Callable[[], object]], int]
+
+    def __call__(self, item: Item) -> int:
+        """Do both."""
+        return self.use(item, [self.take(item)], lambda: None)
+
+
 class Job(Task[Item, Written]):
     """Work that writes, or that compares what was written."""
 
@@ -159,15 +179,19 @@ class Job(Task[Item, Written]):
         ahead = _Ahead(tick, self.value_bytes)
         if tally is not None and self.value_bytes:
             tally.on_set = ahead.value
-        pool.run(lambda item: ahead.item(work(item)), items, self.at_once, 1)
+        if isinstance(work, InTwo) and self.at_once == 1:
+            in_two: InTwo[Item, Any] = work
+            pool.relay(in_two.take, lambda item, held, go: ahead.item(in_two.use(item, held, go)), items)
+        else:
+            pool.run(lambda item: ahead.item(work(item)), items, self.at_once, 1)
         return (Written() if tally is None else tally.written)._replace(broken=broken)
 
     @abstractmethod
     def begin(self, broken: dict[str, str]) -> tuple[Callable[[Item], int], Tally | None]:
         """Return a function that several threads call with each item, and the store that it writes to.
 
-        The call returns how many bytes of elements are done with that. Chunks that it cannot read, and need not, it
-        enters in `broken`: their keys, and why.
+        Of `InTwo`, one thread at a time calls each part. The call returns how many bytes of elements are done with
+        that. Chunks that it cannot read, and need not, it enters in `broken`: their keys, and why.
         """
 
 
