@@ -37,7 +37,8 @@ from omnizarr.netcdf.tools import missing, planning
 from omnizarr.netcdf.tools.planning import Plan
 from omnizarr.nodes import consolidated, hierarchy, replacing
 from omnizarr.nodes.location import StorePath, normalize
-from omnizarr.stores import Store, kinds
+from omnizarr.stores import Store, kinds, verbs
+from omnizarr.stores.base import answers_itself
 from omnizarr.stores.urls import scheme_of
 from omnizarr.support.progress import Tick, Tracker
 from omnizarr.tools import strangers
@@ -84,7 +85,7 @@ def _is_n5(place: Any) -> bool:
         return False
     with suppress(OmnizarrError):
         where, _ = opening.locate(place, None, "r", None)
-        return where.store.about().get("format") == _N5
+        return answers_itself(where.store, verbs.as_stored) and where.store.about().get("format") == _N5
     return False
 
 
