@@ -476,6 +476,18 @@ def render(document: object) -> bytes:
     return _rendered(document)[0]
 
 
+def meaning(document: object) -> bytes:
+    """Return what `document` means as JSON on one line, for digests: the same however a text spells it.
+
+    >>> meaning(parse(b'{"scale": 1e2, "levels": [ 1 ]}')).decode()
+    '{"scale":100.0,"levels":[1]}'
+    """
+    try:
+        return json.dumps(document, default=to_json, separators=(",", ":")).encode()
+    except (ValueError, RecursionError):  # a number of very many digits
+        return render(to_json(document))
+
+
 def on_one_line(document: object) -> bytes:
     r"""Return a document as `render` writes it within another one on a single line.
 

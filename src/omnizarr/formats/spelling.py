@@ -69,9 +69,11 @@ class LateSpellings(Mapping[str, Spelling]):
         Characters of the document.
     alone : mapping of str to Spelling, optional
         Of a group with copies of other nodes: the memos of its document without them.
+    shared : mapping of str to Spelling, optional
+        Some of the memos, which are those of similar documents, too: they need not be made.
     """
 
-    __slots__ = ("_about", "_is_long", "_made", "_make", "alone")
+    __slots__ = ("_about", "_is_long", "_made", "_make", "_shared", "alone")
 
     def __init__(
         self,
@@ -79,8 +81,10 @@ class LateSpellings(Mapping[str, Spelling]):
         about: object,
         length: int,
         alone: Mapping[str, Spelling] | None = None,
+        shared: Mapping[str, Spelling] | None = None,
     ) -> None:
         self._make = make
+        self._shared: Mapping[str, Spelling] = shared or {}
         self._about = about
         self._is_long = length > _SHORT
         self._made: Mapping[str, Spelling] | None = None
@@ -98,7 +102,7 @@ class LateSpellings(Mapping[str, Spelling]):
         return made
 
     def __getitem__(self, name: str) -> Spelling:
-        return self._spellings[name]
+        return self._shared.get(name) or self._spellings[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._spellings)

@@ -52,7 +52,7 @@ from omnizarr.model import (
 )
 from omnizarr.model.datatypes import typestr
 from omnizarr.model.metadata import similar
-from omnizarr.support.memo import Memo
+from omnizarr.support.memo import ById, Memo
 
 NAME: Final = "v2"
 
@@ -209,6 +209,7 @@ _remembered: Final[Memo[ArrayMetadata]] = Memo(plain=True)
 """Arrays without attributes by their valid ``.zarray``."""
 _remembered_texts: Final[Memo[ArrayMetadata]] = Memo(exact=True)
 """The same by the text of that."""
+_shared_memos: Final[ById[ArrayMetadata, Mapping[str, Spelling]]] = ById()
 _MOST_TEXT: Final = 4096
 """Bytes of a ``.zarray`` that is remembered."""
 
@@ -232,7 +233,17 @@ def load_plain(texts: Mapping[str, bytes], parse: Callable[[bytes], JSON]) -> Ar
             return None
         _remembered_texts.put(data, like := found)
     length = sum(map(len, texts.values()))
-    return similar(like, like.shape, attributes, LateSpellings(_spellings_by(parse), texts, length))
+    spellings = LateSpellings(_spellings_by(parse), texts, length, shared=_shared(like))
+    return similar(like, like.shape, attributes, spellings)
+
+
+def _shared(like: ArrayMetadata) -> Mapping[str, Spelling]:
+    """Return the memos of all that ``.zarray`` says, whatever the attributes are."""
+    if (found := _shared_memos.get(like)) is None:
+        names = (f"{NAME}:{name}" for name in _ASPECTS)
+        found = {name: memo for name in names if (memo := like.spellings.get(name)) is not None}
+        _shared_memos.put(like, found)
+    return found
 
 
 @cache

@@ -172,8 +172,9 @@ def dump(metadata: Metadata) -> dict[str, JSON]:
     written: dict[str, JSON] = {"zarr_format": 3, "node_type": metadata.node_type}
     fresh = set()
     members = _WRITE_ARRAY if isinstance(metadata, ArrayMetadata) else _WRITE_GROUP
+    is_spelled = isinstance(metadata.spellings, LateSpellings) or bool(metadata.spellings)
     for name, write in members.items():
-        spelled = recall(metadata, NAME, name, _meaning(metadata, name))
+        spelled = recall(metadata, NAME, name, _meaning(metadata, name)) if is_spelled else None
         if spelled is None:
             fresh.add(name)
             spelled = write(metadata)

@@ -25,6 +25,7 @@ from zarr.core.buffer import default_buffer_prototype
 
 import omnizarr
 from omnizarr import errors
+from omnizarr.formats.documents import parse
 from omnizarr.interop.zarr_python import to_zarr_python
 from omnizarr.stores import LocalStore, MemoryStore, WrapperStore
 from omnizarr.tools.convert import journal
@@ -1268,6 +1269,24 @@ def test_change_after_a_conversion_is_found_when_it_is_resumed(tmp_path, monkeyp
         root["x"][5] = 7
     with pytest.raises(errors.ChunkError):
         omnizarr.convert(source, target, zarr_format=3, resume=True)
+
+
+def test_digests_are_of_what_documents_mean():
+    texts = [
+        b'{"a": 1e2, "b": [1, {"c": "x"}]}',
+        b'{\n "a" : 100.0,\n "b":[ 1,{"c":"\\u0078"} ] }',
+        b'{"a": 100, "b": [1]}',
+    ]
+    found = [journal.digest([("p", {"zarr.json": parse(text)})]) for text in texts]
+    assert found[0] == found[1] != found[2]
+    assert journal.digest([("q", {"zarr.json": parse(texts[0])})]) != found[0]
+    assert not any(map(journal.is_old_digest, found))
+    assert journal.is_old_digest(_SOURCE_BEFORE)
+    assert journal.digest([("p", {"x": {"a": np.float32(0.5), "b": (1, 2)}})]) == journal.digest(
+        [("p", {"x": {"a": 0.5, "b": [1, 2]}})]
+    )
+    with pytest.raises(errors.MetadataError, match="a number that cannot be written"):
+        journal.digest([("p", {"x": {"a": 10**5000}})])
 
 
 _SOURCE_BEFORE = "667f7296312292c391d5ece4a3de689fbe6969afb8911be6cfcb9fa119ecb867"

@@ -963,6 +963,26 @@ def test_array_that_differs_in_attributes_alone_becomes_what_it_would_become_fir
         assert {loss.path for loss in found.losses} <= {"a/b"}
 
 
+@pytest.mark.parametrize("old", FIVE, ids=lambda dialect: dialect.name)
+def test_array_with_plain_attributes_becomes_what_it_becomes_if_they_are_tried(old, monkeypatch):
+    plain = {"units": "m", "scale": 3, "offset": 0.5, "is_mask": True, "none": None}
+    sources = [replace(source, attributes=plain) for source in table(old.name)[::5]]
+    found = [translate(source, V3, path="a") for source in sources]
+    monkeypatch.setattr(translation, "_are_plain", lambda *_: False)
+    for source, made in zip(sources, found, strict=True):
+        tried = translate(source, V3, path="a")
+        assert made == tried
+        assert repr(made.target) == repr(tried.target)
+        assert made.target is None or V3.dump(made.target) == V3.dump(tried.target)
+
+
+@pytest.mark.parametrize("attributes", [{"_FillValue": 1}, {"a": math.nan}, {"a": [1]}, {"a": np.float32(1)}])
+def test_attributes_that_may_mean_something_are_tried(attributes):
+    account = translation.NodeLosses(v2(), V3, "a")
+    assert not translation._are_plain(replace(v2(), attributes=attributes), account)
+    assert translation._are_plain(v2(attributes={"units": "m"}), account)
+
+
 def test_codecs_of_similar_arrays_are_looked_for_once(monkeypatch):
     asked = []
     nearest = translation.with_nearest_codecs

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from omnizarr.errors import OmnizarrError
 from omnizarr.formats.conventions.anndata import ANNDATA
-from omnizarr.formats.conventions.contract import Carried, Convention, Fault, Nodes
+from omnizarr.formats.conventions.contract import Carried, Convention, Fault, Nodes, no_files
 from omnizarr.formats.conventions.gdal import GDAL
 from omnizarr.formats.conventions.georeferencing import GEOREFERENCE
 from omnizarr.formats.conventions.nczarr import NCZARR
@@ -173,7 +173,13 @@ def _in_version(path: str, group: GroupMetadata, convention: Convention, version
 
 def files(path: str, nodes: Nodes) -> tuple[str, ...]:
     """Return the keys below the node at a path at which its conventions store files outside of the hierarchy."""
-    return tuple(key for convention in followed(path, nodes) for key in convention.files(path, nodes))
+    known_to_have = (convention for convention in known() if convention.files is not no_files)
+    return tuple(
+        key
+        for convention in known_to_have
+        if convention.recognise(path, nodes)
+        for key in convention.files(path, nodes)
+    )
 
 
 def faults(path: str, nodes: Nodes) -> Iterator[Fault]:

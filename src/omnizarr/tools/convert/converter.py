@@ -397,7 +397,11 @@ class _Work:
                     key=self.root.prefix + journal.KEY,
                     remedy=_UNFINISHED,
                 )
-            ours.check(found, self.root)
+            if journal.is_old_digest(found.source_digest):
+                source, target = self.plan.digests(is_old=True)
+                replace(ours, source_digest=source, target_digest=target).check(found, self.root)
+            else:
+                ours.check(found, self.root)
             self.resumed = found
             self.record = replace(found, verify=found.verify and ours.verify)
             is_same = self.record == found

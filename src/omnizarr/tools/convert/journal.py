@@ -22,6 +22,8 @@ from omnizarr.stores import LocalStore, Store, bounded
 KEY: Final = erasing.JOURNAL
 """Name of the document, at the root of the target."""
 _VERSION: Final = 1
+_COMPACT: Final = "compact:"
+"""What digests begin with that are made of documents on one line."""
 _LOCKING: Final = 100_000_000
 """Nanoseconds within which the lock of a document that was written is removed from its directory."""
 _COARSE: Final = 2.0
@@ -100,14 +102,21 @@ class Journal:
                 )
 
 
-def digest(nodes: Iterable[tuple[str, Mapping[str, JSON]]]) -> str:
-    """Return a digest of documents, given by the path of their node and their name."""
+def digest(nodes: Iterable[tuple[str, Mapping[str, JSON]]], *, is_old: bool = False) -> str:
+    """Return a digest of documents, given by the path of their node and their name: of what they mean.
+
+    `is_old`: as older versions did, in five times the time. `is_old_digest` recognises those.
+    """
     found = hashlib.sha256()
     for path, named in nodes:
-        # Compare their meaning, not their spelling.
-        said = documents.to_json({"path": path, "documents": dict(sorted(named.items()))})
-        found.update(documents.render(said))
-    return found.hexdigest()
+        said = {"path": path, "documents": dict(sorted(named.items()))}
+        found.update(documents.render(documents.to_json(said)) if is_old else documents.meaning(said))
+    return found.hexdigest() if is_old else f"{_COMPACT}{found.hexdigest()}"
+
+
+def is_old_digest(found: str) -> bool:
+    """Return whether an older version made a digest."""
+    return not found.startswith(_COMPACT)
 
 
 def changed_since(store: Store, prefix: str, began: float) -> bool | None:

@@ -455,8 +455,16 @@ class Move:
         job = _Comparing(self, found, (), 0, width)
         return executor.run(job, regions_of(found.blocks[0]).holding(boxes), tick)
 
-    def _compared_sides(self) -> Sides:
+    def _are_empty(self) -> bool:
+        """Return whether both arrays are known to have no chunks, and to need none."""
         source, target = self.sides()
+        return self.translation.same_fill and source.keys == () and (self.is_new or target.keys == ())
+
+    def _compared_sides(self) -> Sides:
+        """Return both arrays, prepared for reading, after comparing fill values. Without chunks, no store is set up."""
+        source, target = self.sides()
+        if self._are_empty():
+            source, target = (replace(side, store=MemoryStore()) for side in (source, target))
         try:
             reading = source.bind(self._policy())
         except _UNDECODABLE as error:
@@ -469,7 +477,7 @@ class Move:
         sides = self._compared_sides()
         ndim = len(target.grid.shape)
         are_ours = self.is_new and self.translation.same_fill
-        if self.translation.same_fill and source.keys == () and (self.is_new or target.keys == ()):
+        if self._are_empty():
             return Written()
         found = self._same_chunks(sides) if self.goes_by_chunks() else self._route(sides, executor.width)
         shelves = self._shelves(sides, found)

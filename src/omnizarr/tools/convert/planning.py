@@ -122,15 +122,23 @@ class Plan(NamedTuple):
 
     def journal(self, *, verify: bool) -> journal.Journal:
         """Return the journal of the conversion."""
+        source, target = self.digests()
         return journal.Journal(
             source=str(self.source.where),
             source_format=self.source.metadata.dialect,
             target_format=self.dialect.name,
             options={name: repr(value) for name, value in self.options.given.items()},
-            source_digest=journal.digest(self._documents(of_target=False)),
-            target_digest=journal.digest(self._documents(of_target=True)),
+            source_digest=source,
+            target_digest=target,
             verify=verify,
         )
+
+    def digests(self, *, is_old: bool = False) -> tuple[str, str]:
+        """Return digests of the documents of source and target, for the journal."""
+        source, target = (
+            journal.digest(self._documents(of_target=of_target), is_old=is_old) for of_target in (False, True)
+        )
+        return source, target
 
     def _documents(self, *, of_target: bool) -> Iterator[tuple[str, Mapping[str, JSON]]]:
         for step in self.steps:

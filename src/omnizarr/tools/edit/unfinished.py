@@ -32,7 +32,7 @@ def has_place(where: StorePath) -> bool:
 def of_copy(found: Found[Metadata]) -> Journal:
     """Return the journal of a copy of a node."""
     is_implied = isinstance(found.metadata, GroupMetadata) and found.metadata.implicit
-    digest = journal.digest([("", {} if is_implied else dump(found.where, found.metadata))])
+    digest = journal.digest([("", {} if is_implied else dump(found.where, found.metadata))], is_old=True)
     name = found.metadata.dialect
     return Journal(str(found.where), name, name, _COPY, digest, digest, verify=True)
 

@@ -326,7 +326,7 @@ class _Building:
 
     def _journal(self, first: ArrayMetadata) -> Journal:
         nameless = replace(first, dimension_names=None, spellings={})  # they may get some
-        digest = journal.digest([("", stored.dump(self.where / self.image.first.path, nameless))])
+        digest = journal.digest([("", stored.dump(self.where / self.image.first.path, nameless))], is_old=True)
         wanted = {"pyramid": self.method, "levels": repr([(level.path, level.shape) for level in self.levels])}
         name = first.dialect
         return Journal(f"{self.where}/{self.image.first.path}", name, name, wanted, digest, digest, verify=False)

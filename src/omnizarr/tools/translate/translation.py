@@ -10,8 +10,10 @@ Spec: the texts of all formats.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import NoneType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -28,6 +30,7 @@ from omnizarr.formats.reader import is_list, join
 from omnizarr.formats.spelling import is_written_alike, same
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Loss, Metadata, Named
 from omnizarr.model.datatypes import DataType
+from omnizarr.model.metadata import similar
 from omnizarr.nodes.attributes import quotes_nonfinite
 from omnizarr.nodes.equivalence import have_same_bytes, have_same_elements, spec_of
 from omnizarr.stores.base import invalid_key, is_key
@@ -357,6 +360,11 @@ def _translate_array(
     except OmnizarrError as error:
         return _translate_unknown(source, error, account, keys=keys)
     form = _form_of(source, before, encoding, account, keys=keys, characters=characters)
+    if form.effect is not None and form.is_kept and _are_plain(source, account):
+        bare, attributes = form.target, dict(source.attributes)
+        target = similar(bare, bare.shape, attributes, bare.spellings) if attributes else bare
+        account.add(form.later)
+        return _translated(source, target, form, form.effect, encoding, account)
     target = _with_attributes(form.target, _strict_attributes(source, account), account)
     target = _with_members(target, source, account)
     if form.values == "filled" and isinstance(target.fill_value, int):  # others mask NaN, NaT and "" without it
@@ -364,11 +372,44 @@ def _translate_array(
     read, why = account.attempt(target)
     if read is None:
         raise account.fail("", "the array", f"{account.title} cannot hold it: {why}")
-    if form.effect is None:
-        same_bytes, same_elements = _effect(source, read, before, encoding, account)
+    effect = form.effect
+    if effect is None:
+        effect = _effect(source, read, before, encoding, account)
     else:
-        same_bytes, same_elements = form.effect
         account.add(form.later)
+    return _translated(source, _kept(read, target, source), form, effect, encoding, account)
+
+
+_PLAIN: Final = frozenset({str, int, bool, NoneType})
+
+
+def _are_plain(source: ArrayMetadata, account: NodeLosses) -> bool:
+    """Return whether v3 certainly keeps the attributes of an array of another format, and all else that is its own.
+
+    In any format, attributes whose name begins with an underscore can have a meaning.
+    """
+    is_other = source.dialect != account.dialect.name == "v3" and not dialect_named(source.dialect).has_extensions
+    return (
+        is_other
+        and not source.unknown
+        and all(
+            type(name) is str
+            and not name.startswith("_")
+            and (type(value) in _PLAIN or (type(value) is float and math.isfinite(value)))
+            for name, value in source.attributes.items()
+        )
+    )
+
+
+def _translated(
+    source: ArrayMetadata,
+    target: ArrayMetadata,
+    form: _Form,
+    effect: tuple[bool, bool],
+    encoding: Encoding,
+    account: NodeLosses,
+) -> Translation:
+    same_bytes, same_elements = effect
     if not same_elements and not any("again" in remark for remark in account.remarks):
         account.remark(_ENCODED_ANEW)
     if encoding.in_place and not same_bytes:
@@ -376,7 +417,7 @@ def _translate_array(
         raise account.fail("", "the array", f"{why}: convert it to another place")
     return Translation(
         source,
-        _kept(read, target, source),
+        target,
         same_bytes=same_bytes,
         same_elements=same_elements,
         same_fill=form.same_fill,
@@ -395,6 +436,8 @@ class _Form(NamedTuple):
     same_fill : bool
     effect : (bool, bool), optional
         What `_effect` returns; None if the target is read only with attributes.
+    is_kept : bool
+        Whether the target is what stays of it, and of what is read back, if it gets no more than attributes.
     first, later : NodeLosses
         What is reported before attributes and members are looked at, and after that.
     """
@@ -403,6 +446,7 @@ class _Form(NamedTuple):
     values: Values
     same_fill: bool
     effect: tuple[bool, bool] | None
+    is_kept: bool
     first: NodeLosses
     later: NodeLosses
 
@@ -471,7 +515,8 @@ def _formed(
     target = _with_names(target, source, account)
     read, _ = attempt(target, account.dialect)
     effect = None if read is None else _effect(source, read, before, encoding, later)
-    return _Form(target, values, same_fill, effect, account, later)
+    is_kept = read is not None and values != "filled" and is_written_alike(read, target)
+    return _Form(target, values, same_fill, effect, is_kept, account, later)
 
 
 def _effect(
