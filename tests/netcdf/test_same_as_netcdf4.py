@@ -427,11 +427,14 @@ def test_error_is_one_that_callers_catch(name, tmp_path):
 def test_group_is_made_by_its_class(library, tmp_path):
     with library.Dataset(tmp_path / "x", "w", keepweakref=True) as ds:
         group = library.Group(ds, "g")
+        assert (ds.keepweakref, group.keepweakref, ds._isopen) == (True, True, 1)
         library.Group(group, "below").title = "a"
         assert "g" in ds.groups or library is netCDF4  # which knows it when the dataset is opened again
         assert (group.path, group.parent) == ("/g", ds)
         assert isinstance(group, library.Group)
+    assert ds._isopen == 0
     with library.Dataset(tmp_path / "x") as ds:
+        assert not ds.keepweakref
         assert ds["g/below"].title == "a"
         with pytest.raises(RuntimeError):
             library.Group(ds, "h")

@@ -163,7 +163,7 @@ class Dataset(Group):
     np.float32(282.5)
     """
 
-    __slots__ = ("_consolidates", "_filename", "_layout_notes", "_owned", "_references", "_source")
+    __slots__ = ("_consolidates", "_filename", "_keepweakref", "_layout_notes", "_owned", "_references", "_source")
 
     def __init__(
         self,
@@ -181,6 +181,7 @@ class Dataset(Group):
         **ignored: Unpack[IgnoredKeywords],
     ) -> None:
         _check_keywords(format, ignored)
+        self._keepweakref = bool(ignored.get("keepweakref"))
         records.store_all()
         wanted = _MODES.get(mode.removesuffix("s") or mode)
         if wanted is None:

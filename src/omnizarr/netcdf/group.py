@@ -222,6 +222,17 @@ class Group(Attributed):
         """Return whether the dataset is open."""
         return self._session.is_open
 
+    @property
+    def _isopen(self) -> int:
+        """1 while the dataset is open, otherwise 0: what programs for netCDF4-python ask."""
+        return int(self.isopen())
+
+    @property
+    def keepweakref(self) -> bool:
+        """The keyword of the dataset, which has no effect: a dataset without references is always closed."""
+        kept: bool = self._root()._keepweakref
+        return kept
+
     def sync(self) -> None:
         """Call `Dataset.sync`."""
         self._root().sync()

@@ -109,7 +109,7 @@ class MFDataset(Dataset):
         """Use the content of the master, with a longer dimension, and variables that span all datasets."""
         for name in ("_session", "_parent", "_name", "_where", "_special", "_types", "_notes", "_no_fill"):
             setattr(self, name, getattr(master, name))
-        for name in ("_layout_notes", "_consolidates", "_owned", "_filename"):
+        for name in ("_keepweakref", "_layout_notes", "_consolidates", "_owned", "_filename"):
             setattr(self, name, getattr(master, name))
         self._source = self._references = None
         self._attributes = dict(master._attributes)
