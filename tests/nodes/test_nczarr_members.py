@@ -10,7 +10,9 @@ from omnizarr import errors
 from omnizarr.cli import main
 from omnizarr.interop.xarray import to_zarr
 from omnizarr.netcdf import Dataset
+from omnizarr.stores import LocalStore
 from omnizarr.tools.edit import create
+from tests.fakes import FaultyStore
 
 dask_array = pytest.importorskip("dask.array", reason="has data that are read when they are written")
 xarray = pytest.importorskip("xarray", reason="writes groups")
@@ -219,6 +221,21 @@ def test_an_array_that_create_hierarchy_replaces_is_not_listed(tmp_path):
     plain = omnizarr.create_array({}, shape=(2,), dtype="f4", zarr_format=2).metadata
     assert [name for name, _ in group.create_hierarchy({"a": plain, "n": plain}, overwrite=True)] == ["a", "n"]
     assert seen_by_netcdf(path).keys() == {"b", "g/c"}
+
+
+@pytest.mark.parametrize("layout", ["D", "v3"])
+@pytest.mark.parametrize("given", [(), ("nc",)])
+def test_groups_that_list_learn_of_nodes_that_are_created_side_by_side(given, layout, tmp_path):
+    """As in a store far away, by a group above the dataset that is none of NCZarr."""
+    version = 3 if layout == "v3" else 2
+    omnizarr.create_group(tmp_path, zarr_format=version)
+    made(tmp_path / "nc", layout)
+    nodes = {path: omnizarr.create_group({}, zarr_format=version).metadata for path in (*given, "nc/h", "nc/h/k")}
+    group = omnizarr.open_group(FaultyStore(LocalStore(tmp_path), concurrency=8), mode="r+")
+    assert [name for name, _ in group.create_hierarchy(nodes)] == sorted(nodes)
+    lists = omnizarr.open(tmp_path)["nc"].attrs["_nczarr_group"]
+    assert sorted(lists["subgroups" if layout == "v3" else "groups"]) == ["g", "h"]
+    assert "_nczarr_group" not in omnizarr.open(tmp_path).attrs
 
 
 CREATIONS = {

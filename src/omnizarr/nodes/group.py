@@ -817,7 +817,10 @@ def create_nodes(
         is_replaced = overwrite and new.is_given
         return create_node(place, new.metadata, config, snapshot, overwrite=is_replaced, new_in=new_in)
 
-    return new_hierarchy.created(where, nodes, create)
+    def lists(node: AnyNode) -> bool:
+        return isinstance(node, Group) and lists_members(node._metadata)  # noqa: SLF001 - of its kind
+
+    return new_hierarchy.created(where, nodes, create, lists)
 
 
 def create_node(

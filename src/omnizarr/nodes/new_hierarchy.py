@@ -66,6 +66,7 @@ def created(
     where: StorePath,
     nodes: Mapping[str, ArrayMetadata | GroupMetadata],
     create: Callable[[StorePath, New, Formats | None], T],
+    lists: Callable[[T], bool],
 ) -> Iterator[tuple[str, T]]:
     """Create nodes and the missing groups above them, and yield path and node of each.
 
@@ -77,10 +78,12 @@ def created(
     create : callable
         Stores a node. It is given formats if there is nothing at the place, and only groups are above
         (see `hierarchy.create_in_new`). Several threads may call it.
+    lists : callable
+        Returns whether a node is a group that lists its members, which must learn of new ones.
     """
     wanted = complete(nodes)
     if where.store.features.concurrency > 1 and where.home is None and not where.store.documents_first:
-        made = _Creation(where, create).run(wanted)
+        made = _Creation(where, create, lists).run(wanted)
         yield from ((new.path, made[new.path]) for new in wanted if new.path in made)
         return
     for new in wanted:
@@ -91,11 +94,13 @@ def created(
 class _Creation(Generic[T]):
     """The creation of many nodes in a remote store."""
 
-    def __init__(self, where: StorePath, create: Callable[[StorePath, New, Formats | None], T]) -> None:
-        self._where, self._create = where, create
+    def __init__(
+        self, where: StorePath, create: Callable[[StorePath, New, Formats | None], T], lists: Callable[[T], bool]
+    ) -> None:
+        self._where, self._create, self._lists = where, create, lists
         self._taken: Container[str] | None = None
         self._groups: set[str] = set()
-        """Paths of groups that are there, and that were looked at or made here."""
+        """Paths of groups without lists that are there, and that were looked at or made here."""
         self._formats: dict[str, Sequence[Dialect]] = {}
 
     def run(self, wanted: Sequence[New]) -> dict[str, T]:
@@ -140,8 +145,12 @@ class _Creation(Generic[T]):
                 self._groups.add(new.path)
             return node
         found = None if new.is_given else detection.detect(where)
-        node = self._create(where, new, None) if found is None else None
-        if isinstance(new.metadata if found is None else found.metadata, GroupMetadata):
+        if found is not None:
+            if isinstance(found.metadata, GroupMetadata) and not lists_members(found.metadata):
+                self._groups.add(new.path)
+            return None
+        node = self._create(where, new, None)
+        if isinstance(new.metadata, GroupMetadata) and not self._lists(node):
             self._groups.add(new.path)
         return node
 
