@@ -10,6 +10,7 @@ from omnizarr import errors
 from omnizarr.cli import main
 from omnizarr.interop.xarray import to_zarr
 from omnizarr.netcdf import Dataset
+from omnizarr.nodes import hierarchy
 from omnizarr.stores import LocalStore
 from omnizarr.tools.edit import create
 from tests.fakes import FaultyStore
@@ -221,6 +222,29 @@ def test_an_array_that_create_hierarchy_replaces_is_not_listed(tmp_path):
     plain = omnizarr.create_array({}, shape=(2,), dtype="f4", zarr_format=2).metadata
     assert [name for name, _ in group.create_hierarchy({"a": plain, "n": plain}, overwrite=True)] == ["a", "n"]
     assert seen_by_netcdf(path).keys() == {"b", "g/c"}
+
+
+@pytest.mark.parametrize("others", ["create_group", "__delitem__"])
+def test_lists_of_a_plain_group_name_what_another_writer_has_just_created_or_removed(others, tmp_path, monkeypatch):
+    path = tmp_path / "x.zarr"
+    group = made(path)
+    (path / "p").mkdir()
+    (path / "p" / ".zgroup").write_text('{"zarr_format": 2}')
+    (path / "p" / "old").mkdir()
+    (path / "p" / "old" / ".zgroup").write_text('{"zarr_format": 2}')
+    update, left = hierarchy.update, [f"p/{'new' if others == 'create_group' else 'old'}"]
+
+    def slow(where, *args):
+        if where.path == "p" and left:
+            getattr(omnizarr.open_group(path, mode="r+"), others)(left.pop())
+        return update(where, *args)
+
+    monkeypatch.setattr(hierarchy, "update", slow)
+    group.create_array("p/n", shape=3, dtype="i2")
+    assert not left
+    assert seen_by_netcdf(path).keys() == {"a", "b", "g/c"}
+    with netcdf4.Dataset(f"file://{path}#mode=nczarr,file") as dataset:
+        assert set(dataset["p"].groups) == ({"old", "new"} if others == "create_group" else set())
 
 
 @pytest.mark.parametrize("layout", ["D", "v3"])

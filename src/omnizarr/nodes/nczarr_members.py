@@ -164,28 +164,32 @@ def _let_groups_list(where: StorePath) -> None:
 def _let_list(where: StorePath) -> None:
     """Let a group in a dataset that has no lists have some: they leave out arrays that netCDF-C cannot read.
 
-    It takes every array for a variable that is in a group without lists, and opens no such dataset.
+    It takes every array for a variable that is in a group without lists, and opens no such dataset. Another writer may
+    create or remove members before the lists are there, and does not enter them then: so they are looked at again.
     """
     group, form = group_at(where), _form_of_lists(where)
     if group is None or form is None or lists_members(group.metadata):
         return
-    members = dict(detection.load_children(where, detection.children(where), group.metadata.dialect))
-    named: dict[NodeType, list[str]] = {"array": [], "group": []}
-    for name, found in members.items():
-        kind = _kind_for(found.where, found.metadata) if isinstance(found, Found) else None
-        if kind is not None:
-            named[kind].append(name)
+    kinds = _kinds_in(group)
     field, key, note = form
-    new = {
-        name: named[_LISTS[name]] if name in _LISTS else [] if isinstance(each, list | tuple) else {}
-        for name, each in note.items()
-    }
+    empty: dict[str, Any] = {name: [] if isinstance(each, list | tuple) else {} for name, each in note.items()}
+    lists = {name: [each for each, kind in kinds.items() if kind == _LISTS[name]] for name in note if name in _LISTS}
+    new = {**empty, **lists}
 
     def listing(now: GroupMetadata) -> GroupMetadata:
         changed: Any = {} if lists_members(now) else {field: {**getattr(now, field), key: new}}
         return replace(now, **changed)
 
     hierarchy.update(where, GroupMetadata, listing, group.metadata.dialect)
+    for name, kind in (dict.fromkeys(kinds) | _kinds_in(group)).items():
+        if kind != kinds.get(name):
+            enter(where / name, kind)
+
+
+def _kinds_in(group: Found[GroupMetadata]) -> dict[str, NodeType | None]:
+    """Return the names of the members of a group, with the lists that may name them."""
+    found = detection.load_children(group.where, detection.children(group.where), group.metadata.dialect)
+    return {name: _kind_for(each.where, each.metadata) for name, each in found if isinstance(each, Found)}
 
 
 def _form_of_lists(where: StorePath) -> tuple[str, str, Mapping[str, JSON]] | None:
