@@ -262,6 +262,24 @@ def test_groups_that_list_learn_of_nodes_that_are_created_side_by_side(given, la
     assert "_nczarr_group" not in omnizarr.open(tmp_path).attrs
 
 
+def test_a_group_above_the_store_that_cannot_be_changed_is_told_of(tmp_path, monkeypatch):
+    """The node was created: that must not fail."""
+    path = tmp_path / "x.zarr"
+    made(path)
+    update = hierarchy.update
+
+    def refused(where, *args):
+        if where.path == "":
+            raise errors.StoreAccessError("not yours", store=str(where.store))
+        return update(where, *args)
+
+    monkeypatch.setattr(hierarchy, "update", refused)
+    with pytest.warns(UserWarning, match="NCZarr's lists in the groups above .* could not be renewed: .*not yours"):
+        omnizarr.create_group(path / "h", zarr_format=2)
+    with pytest.raises(errors.StoreAccessError, match="not yours"):
+        omnizarr.open_group(path, mode="r+").create_group("k")
+
+
 CREATIONS = {
     "create_array": lambda at: omnizarr.create_array(**at, shape=(2,), dtype="i4", overwrite=True),
     "open_array": lambda at: omnizarr.open_array(**at, mode="w", shape=(2,), dtype="i4"),

@@ -27,7 +27,7 @@ from omnizarr.formats import filters as v2_filters
 from omnizarr.formats.contract import Dialect
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata, datatypes, grids
 from omnizarr.model.grids import Grid
-from omnizarr.nodes import detection, hierarchy, new_metadata, replacing
+from omnizarr.nodes import detection, hierarchy, new_metadata, renewing, replacing
 from omnizarr.nodes.array import Array
 from omnizarr.nodes.attributes import to_json
 from omnizarr.nodes.config import ArrayConfig
@@ -43,6 +43,7 @@ from omnizarr.nodes.writing import as_numpy
 from omnizarr.settings import config as settings
 from omnizarr.stores import verbs
 from omnizarr.support.progress import Tick, silent
+from omnizarr.support.warned import warn
 
 # Arrays are copied in blocks of about this many bytes.
 BLOCK_BYTES = 64 * 1024 * 1024
@@ -203,7 +204,7 @@ def add_array(
 def enter(where: StorePath, metadata: Metadata, above: Above) -> None:
     """Let NCZarr's lists name a node that was created, if the groups above, or what it replaced, may be of NCZarr.
 
-    For other nodes this asks for nothing.
+    For other nodes this asks for nothing. If a store begins below a group that cannot be changed, a warning says so.
     """
     replaced, unseen = above.replaced, above.unseen(where)
     if (
@@ -211,7 +212,12 @@ def enter(where: StorePath, metadata: Metadata, above: Above) -> None:
         or (replaced is not None and _may_be_listed(where, replaced))
         or (unseen is not None and not is_far(where.store) and nczarr_members.is_in_dataset(unseen))
     ):
-        nczarr_members.enter_new(where, metadata)
+        try:
+            nczarr_members.enter_new(where, metadata)
+        except OmnizarrError as failure:
+            if renewing.from_above(where) is None:
+                raise
+            warn(f"NCZarr's lists in the groups above {where} could not be renewed: {failure}")
 
 
 def _may_be_listed(where: StorePath, replaced: Replaced) -> bool:

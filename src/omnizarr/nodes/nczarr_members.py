@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final, Literal, NamedTuple
 
+from omnizarr.errors import StoreAccessError
 from omnizarr.formats import documents
 from omnizarr.formats.conventions import nczarr, nczarr_metadata
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, dimensions
@@ -137,8 +138,11 @@ def arrive(source: StorePath, target: StorePath, marks: Mapping[str, JSON] | Non
 
 
 def is_in_dataset(where: StorePath) -> bool:
-    """Return whether a group above lists its members in its document."""
-    return _form_of_lists(where) is not None
+    """Return whether a group above lists its members in its document; False if these may not be read."""
+    try:
+        return _form_of_lists(where) is not None
+    except StoreAccessError:
+        return False  # of others
 
 
 def _kind_for(where: StorePath, metadata: Metadata) -> NodeType | None:
