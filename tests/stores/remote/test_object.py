@@ -793,3 +793,23 @@ def test_values_are_copied_by_way_of_this_process_where_the_server_cannot(monkey
     assert verbs.copy_value(store, "a", "b")
     assert bytes(store.get("b")) == b"12"
     assert not verbs.copy_value(store, "c", "d")
+
+
+@pytest.mark.parametrize(
+    ("size", "tag", "is_known"),
+    [
+        (3, '"900150983cd24fb0d6963f7d28e17f72"', True),
+        (3, '"900150983cd24fb0d6963f7d28e17f72-12"', True),  # of an upload in parts
+        (0, '"d41d8cd98f00b204e9800998ecf8427e"', True),
+        (3, '"d41d8cd98f00b204e9800998ecf8427e"', False),  # the sum of no bytes
+        (3, '"00000000000000000000000000000000-1"', False),
+        (3, 'W/"900150983cd24fb0d6963f7d28e17f72"', False),
+        (3, '"16f-65ab3c2d1e000"', False),  # of the time and the size
+        (3, '"0x8DC1A2B3C4D5E6F"', False),
+        (3, '""', False),
+        (3, None, False),
+    ],
+)
+def test_tags_that_are_no_sums_of_bytes_are_no_digests(size, tag, is_known):
+    found = object_answers.digest_of({"path": "a", "size": size, "e_tag": tag})
+    assert (found is not None) == is_known

@@ -20,6 +20,8 @@ _GAP: Final = 128 * 1024  # bytes between two parts that arrive sooner than the 
 MOST_AT_ONCE: Final = 16 * 2**20
 """Bytes up to which parts are fetched as one, and up to which a value is read without requesting its size."""
 _SUM: Final = re.compile(r"(?!0{32})[0-9a-f]{32}(-[1-9][0-9]{0,4})?")
+_OF_NOTHING: Final = "d41d8cd98f00b204e9800998ecf8427e"
+"""The MD5 sum of no bytes, which is also what some servers say that do not know the sum."""
 FARTHEST: Final = 2**53
 """Some servers cannot parse larger numbers; no object is this large."""
 
@@ -117,7 +119,7 @@ def digest_of(meta: Mapping[str, Any]) -> bytes | None:
     b'3 900150983cd24fb0d6963f7d28e17f72'
     """
     tag = str(meta.get("e_tag") or "").strip('"')
-    if _SUM.fullmatch(tag) is None:
+    if _SUM.fullmatch(tag) is None or (tag == _OF_NOTHING and meta["size"]):
         return None
     return f"{meta['size']} {tag}".encode()
 
