@@ -914,6 +914,20 @@ def test_chunks_that_an_interrupted_conversion_wrote_are_listed(many_chunks, opt
     assert omnizarr.diff(source, inner).equal
 
 
+@pytest.mark.parametrize("options", [{"compressors": "gzip"}, {"chunks": (3, 4)}])
+def test_chunks_are_not_listed_in_vain_when_nothing_is_compared(many_chunks, options):
+    """All chunks of the source are read then, so that broken ones are found."""
+    source, inner = many_chunks[0], MemoryStore()
+    faulty = FaultyStore(inner)
+    faulty.fail("set", 40, KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        omnizarr.convert(source, faulty, zarr_format=3, concurrency=1, verify=False, **options)
+    target = far(inner)
+    omnizarr.convert(far(source), target, zarr_format=3, resume=True, verify=False, **options)
+    assert not target.requests["list_prefix"]
+    assert omnizarr.diff(source, inner).equal
+
+
 def test_values_of_which_both_stores_list_the_same_digest_are_not_read_when_a_copy_is_resumed(many_chunks):
     source, inner = many_chunks[0], MemoryStore()
     faulty = FaultyStore(inner)

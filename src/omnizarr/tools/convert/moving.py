@@ -232,11 +232,10 @@ class Move:
         source = self.sides()[0]
         self._known.pop("stored", None)
         self._known.pop("seen", None)
-        there = self._there()
-        if self.goes_by_chunks():
-            is_copy = self.translation.same_bytes
-            # Nothing that comes later finds broken chunks, if the two sides are not compared.
-            there = there if is_copy or self.compares else None
+        by_chunks, is_copy = self.goes_by_chunks(), self.translation.same_bytes
+        # Nothing that comes later finds broken chunks, if the two sides are not compared.
+        there = self._there() if self.compares or (by_chunks and is_copy) else None
+        if by_chunks:
             move = self if there is None else replace(self, resume=False)
             job = move._of_chunks(_Copying if is_copy else _Recompressing, executor.width)  # noqa: SLF001 - of its kind
             wanted = self._stored() if there is None else self._lacking(there, job.chunk_bytes, tick)
@@ -250,7 +249,7 @@ class Move:
         broken: dict[str, str] = {}
         for number, blocks in enumerate(found.blocks):
             numbers = self._wanted(source, blocks)
-            if there is not None and self.compares and number == len(found.blocks) - 1:
+            if there is not None and number == len(found.blocks) - 1:
                 numbers = self._blocks_lacking(there, blocks, numbers)
             written = executor.run(_Encoding(self, found, shelves, number), numbers, tick)
             broken.update(written.broken)
