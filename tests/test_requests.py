@@ -759,7 +759,7 @@ def written(store):
 @pytest.mark.parametrize("zarr_format", [2, 3])
 def test_nodes_are_created_together_with_one_listing_and_a_request_for_each_document(zarr_format):
     template = omnizarr.create_array({}, shape=(4,), dtype="f4", attributes={"x": 1}, zarr_format=zarr_format).metadata
-    store = far(MemoryStore(), delay=0.005)
+    store = far(MemoryStore(), delay=0.02)
     made = dict(omnizarr.create_hierarchy(store=store, nodes={f"g{n % 4}/a{n}": template for n in range(64)}))
     assert len(made) == 64 + 4 + 1
     # the root is looked for; others replace nothing: what is at a new place is asked for by the request that writes
