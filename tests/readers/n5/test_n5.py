@@ -469,6 +469,22 @@ def test_files_of_hdf5_and_netcdf_become_n5(tmp_path, monkeypatch, name, target)
         np.testing.assert_array_equal(found.T, data)
 
 
+def test_bytes_of_attributes_that_n5_does_not_get_are_told(tmp_path):
+    """A conversion to Zarr keeps the bytes: N5 gets what is shown as Zarr."""
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file["a"] = [1.5]
+        file["a"].attrs["units"] = np.bytes_("°C".encode("latin-1"))
+        file["a"].attrs["name"] = "°C"
+    (told,) = omnizarr.open(tmp_path / "x.h5").store.notes
+    assert told == "/a: the attribute 'units' is shown with U+FFFD in place of bytes that are not UTF-8"
+    (loss,) = omnizarr.convert(tmp_path / "x.h5", tmp_path / "x.n5").losses
+    assert f"{loss.what}: {loss.why}" == told
+    assert dict(omnizarr.open(tmp_path / "x.n5/a").attrs) == {"units": "\ufffdC", "name": "°C"}
+    with pytest.raises(NotRepresentableError, match="'units' is shown with U"):
+        omnizarr.convert(tmp_path / "x.h5", tmp_path / "strict.n5", strict=True)
+
+
 def test_arrays_are_created_and_replaced(tmp_path):
     place = tmp_path / "x.n5"
     expected = values("int16")

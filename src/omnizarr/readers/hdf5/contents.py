@@ -305,8 +305,12 @@ class View:
                 continue
             is_netcdf = attribute.dataspace.shape == (1,) and facts.is_netcdf(node)
             try:
-                found[_text(name)] = _clean(jsonform.of_attribute(value, attribute, is_netcdf=is_netcdf, dtype=dtype))
+                made = jsonform.of_attribute(value, attribute, is_netcdf=is_netcdf, dtype=dtype)
+                found[_text(name)] = cleaned = _clean(made)
                 typed[_text(name)] = jsonform.typed(value, attribute)
+                if cleaned != made:
+                    said = "shown with U+FFFD in place of bytes that are not UTF-8"
+                    self.notes.append(f"/{node.path}: the attribute {name!r} is {said}")
             except (ValueError, TypeError, OverflowError) as error:
                 self.notes.append(f"/{node.path}: the attribute {name!r} is not shown: {error}")
         return found, typed
