@@ -247,6 +247,27 @@ def test_lists_of_a_plain_group_name_what_another_writer_has_just_created_or_rem
         assert set(dataset["p"].groups) == ({"old", "new"} if others == "create_group" else set())
 
 
+@pytest.mark.parametrize(
+    "copy",
+    [
+        lambda source, group: omnizarr.copy(source["n"], group["p"]),
+        lambda source, group: omnizarr.copy(source["i"], group["p"]),
+        lambda source, group: omnizarr.copy_all(source, group["p"]),
+        lambda source, group: omnizarr.copy_node(source.store_path, group.store_path / "p/k"),
+    ],
+)
+def test_a_group_without_lists_has_some_after_arrays_of_others_were_copied_to_it(copy, tmp_path):
+    path = tmp_path / "x.zarr"
+    group = made(path)
+    group.create_group("p")
+    source = omnizarr.create_group(tmp_path / "y.zarr", zarr_format=2)
+    for name in ("n", "i/m"):
+        source[name] = [1, 2]
+    copy(source, group)
+    assert seen_by_netcdf(path).keys() == {"a", "b", "g/c"}
+    assert omnizarr.open(path)["p"].nmembers(None) >= 1
+
+
 @pytest.mark.parametrize("layout", ["D", "v3"])
 @pytest.mark.parametrize("given", [(), ("nc",)])
 def test_groups_that_list_learn_of_nodes_that_are_created_side_by_side(given, layout, tmp_path):

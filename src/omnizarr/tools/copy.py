@@ -92,6 +92,8 @@ class _Job:
     losses: list[Loss] = field(default_factory=list)
     kept: tuple[str, ...] = ()
     """Files at the target that differ from those of the source, and stay."""
+    is_listing: bool | None = None
+    """Whether the target is in a dataset of NCZarr; None if this is not known yet."""
 
     def say(self, text: str) -> None:
         _say(self.log, text)
@@ -647,8 +649,11 @@ def _copy_each(job: _Job, source: Any, dest: Group) -> None:
 
 def _list(job: _Job, source: Any, dest: Group, name: str) -> None:
     """Let NCZarr's lists name a copy, and what lies in it refer to dimensions here."""
-    is_there = isinstance(source, Array | Group) and not job.dry_run
-    if is_there and lists_members(dest._metadata):  # noqa: SLF001 - the model
+    if job.dry_run or not isinstance(source, Array | Group):
+        return
+    if job.is_listing is None:
+        job.is_listing = lists_members(dest._metadata) or nczarr_members.is_in_dataset(dest.store_path)  # noqa: SLF001 - the model
+    if job.is_listing:
         old = source.store_path
         nczarr_members.arrive(old, dest.store_path / name, nczarr_members.listed(old).marks)
 
