@@ -268,6 +268,27 @@ def test_a_group_without_lists_has_some_after_arrays_of_others_were_copied_to_it
     assert omnizarr.open(path)["p"].nmembers(None) >= 1
 
 
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize("is_consolidated", [False, True])
+def test_a_copy_of_other_groups_in_a_dataset_is_complete_when_it_is_resumed(zarr_format, is_consolidated, tmp_path):
+    """Its groups have got lists, which those of the source have not."""
+    path = tmp_path / "x.zarr"
+    made(path, "D" if zarr_format == 2 else "v3")
+    source = omnizarr.create_group(tmp_path / "y.zarr", zarr_format=zarr_format)
+    source["i/m"] = [1, 2]
+    source.attrs["title"] = "t"
+    if is_consolidated:
+        omnizarr.consolidate_metadata(tmp_path / "y.zarr")
+    assert omnizarr.copy_node(tmp_path / "y.zarr", path / "k").verified
+    assert "_nczarr_group" in omnizarr.open(path)["k/i"].attrs
+    assert omnizarr.copy_node(tmp_path / "y.zarr", path / "k", resume=True).remarks == (
+        "the copy was complete already",
+    )
+    omnizarr.open_group(path / "k", mode="r+").attrs["title"] = "u"
+    with pytest.raises(errors.NodeExistsError, match="differs from the source"):
+        omnizarr.copy_node(tmp_path / "y.zarr", path / "k", resume=True)
+
+
 @pytest.mark.parametrize("layout", ["D", "v3"])
 @pytest.mark.parametrize("given", [(), ("nc",)])
 def test_groups_that_list_learn_of_nodes_that_are_created_side_by_side(given, layout, tmp_path):
