@@ -158,9 +158,9 @@ impl<'a> Lock<'a> {
 
 impl Lock<'_> {
     /// Take the lock by giving a file of the directory, which is open, the name of the lock file. False if there is no such file,
-    /// if others hold the lock, or if they may not open what would be the lock file.
+    /// if others hold the lock, or if they may not open what would be the lock file. `before` is called when it can be renamed.
     #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
-    pub(super) fn take_over(&self, folder: BorrowedFd<'_>, document: &[u8]) -> bool {
+    pub(super) fn take_over(&self, folder: BorrowedFd<'_>, document: &[u8], before: &dyn Fn()) -> bool {
         let Some(mut guard) = self.file() else { return false };
         let Ok(file) = retry_on_intr(|| fs::openat(folder, document, super::READ, Mode::empty())) else { return false };
         let is_shared = |status: &fs::Stat| {
@@ -172,6 +172,7 @@ impl Lock<'_> {
         {
             return false;
         }
+        before();
         // If another document has just been put there, that has become a lock file, and is not held.
         let is_ours = fs::renameat_with(folder, document, folder, self.name, fs::RenameFlags::NOREPLACE).is_ok()
             && status_in(folder, self.name, &file).is_ok_and(|status| status.is_some());
@@ -183,10 +184,25 @@ impl Lock<'_> {
         is_ours
     }
 
+    /// Give the file the name back that it had before `take_over`, and release the lock.
+    #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+    pub(super) fn give_back(&self, folder: BorrowedFd<'_>, document: &[u8]) {
+        let Some(mut guard) = self.file() else { return };
+        if let Some(file) = guard.take() {
+            if fs::renameat_with(folder, self.name, folder, document, fs::RenameFlags::NOREPLACE) == Err(Errno::EXIST) {
+                let _ = fs::unlinkat(folder, self.name, AtFlags::empty()); // another program has put a new document there
+            }
+            unlock(&file);
+        }
+    }
+
     #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
-    pub(super) fn take_over(&self, _: BorrowedFd<'_>, _: &[u8]) -> bool {
+    pub(super) fn take_over(&self, _: BorrowedFd<'_>, _: &[u8], _: &dyn Fn()) -> bool {
         false
     }
+
+    #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
+    pub(super) fn give_back(&self, _: BorrowedFd<'_>, _: &[u8]) {}
 }
 
 impl Drop for Lock<'_> {
@@ -255,7 +271,7 @@ fn unlock(file: &OwnedFd) {
 }
 
 /// What the system says of the open file, if it still has its name in the directory.
-fn status_in(folder: impl AsFd, name: &[u8], file: &OwnedFd) -> io::Result<Option<fs::Stat>> {
+pub(super) fn status_in(folder: impl AsFd, name: &[u8], file: &OwnedFd) -> io::Result<Option<fs::Stat>> {
     let there = match fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(there) => there,
         Err(Errno::NOENT) => return Ok(None),

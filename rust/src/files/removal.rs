@@ -98,7 +98,7 @@ pub fn clear(folder: BorrowedFd<'_>, asked: &dyn Fn() -> Asked<()>) -> Result<()
 }
 
 /// Remove the directory `name` of a node in `parent` below a root, under the lock of the node. Return false if this is to be
-/// done in steps: nothing was done, or it was not completed.
+/// done in steps: nothing was done.
 ///
 /// The document of the node becomes the lock file, so that it is gone and the lock is held in one step. To make
 /// a lock file, and to remove it, takes longer than all the rest.
@@ -117,35 +117,38 @@ pub fn delete_node(
     let files = Files::new(root.to_path_buf(), false);
     let Ok(folder) = files.opened(parent) else { return Ok(false) };
     let Ok(own) = retry_on_intr(|| fs::openat(&folder, name, READ, Mode::empty())) else { return Ok(false) };
-    if !whole && !has_only_a_document(&own) {
+    if !whole && !has_only(&own, &DOCUMENTS) {
         return Ok(false);
     }
     let key = if parent.is_empty() { name.to_owned() } else { format!("{parent}/{name}") };
     let (path, lock_name) = (files.path(&key), lock_name(lock));
     let Ok(held) = locks::Lock::new(&path, &lock_name) else { return Ok(false) };
-    let is_held = DOCUMENTS.iter().any(|&document| {
-        if document == b".zgroup" && whole && fs::accessat(&own, document, fs::Access::EXISTS, AtFlags::empty()).is_ok()
-        {
-            let _ = fs::unlinkat(&own, ".zmetadata", AtFlags::empty());
-        }
-        held.take_over(own.as_fd(), document)
-    });
-    if !is_held {
+    let is_taken = |document: &[u8]| {
+        held.take_over(own.as_fd(), document, &|| {
+            // Not while others hold the lock: the caller may give up waiting for it, and then all is to be as it was.
+            if whole && document == b".zgroup" && fs::statat(&own, &lock_name[..], AtFlags::SYMLINK_NOFOLLOW).is_err() {
+                let _ = fs::unlinkat(&own, ".zmetadata", AtFlags::empty());
+            }
+        })
+    };
+    let Some(document) = DOCUMENTS.into_iter().find(|document| is_taken(document)) else { return Ok(false) };
+    // It may have been moved, or have got more, before the lock was held.
+    if !is_at(&path, &own) || !(whole || has_only(&own, &[&lock_name])) {
+        held.give_back(own.as_fd(), document);
         return Ok(false);
     }
     if whole {
         clear_all(folder.as_fd(), name.as_bytes(), own, &lock_name, asked)?;
     }
     drop(held);
-    if fs::unlinkat(&folder, name, AtFlags::REMOVEDIR).is_err() && !whole {
-        return Ok(false);
-    }
+    // The node is gone. What others have put there since is theirs, as the lock file of one who waited to make a new node.
+    let _ = fs::unlinkat(&folder, name, AtFlags::REMOVEDIR);
     files.prune(parent);
     Ok(true)
 }
 
-/// Whether a directory holds one document, and nothing else.
-fn has_only_a_document(folder: &OwnedFd) -> bool {
+/// Whether a directory holds one file, which has one of these names.
+fn has_only(folder: &OwnedFd, names: &[&[u8]]) -> bool {
     let Ok(entries) = fs::Dir::read_from(folder) else { return false };
     let mut count = 0;
     for entry in entries {
@@ -153,12 +156,17 @@ fn has_only_a_document(folder: &OwnedFd) -> bool {
         let name = entry.file_name().to_bytes();
         if !matches!(name, b"." | b"..") {
             count += 1;
-            if count > 1 || !DOCUMENTS.contains(&name) {
+            if count > 1 || !names.contains(&name) {
                 return false;
             }
         }
     }
     count == 1
+}
+
+/// Whether a path leads to the directory that is open.
+fn is_at(path: &[u8], folder: &OwnedFd) -> bool {
+    beneath::folder(path).and_then(|there| locks::status_in(there, b".", folder)).is_ok_and(|status| status.is_some())
 }
 
 /// Empty a directory in an open one; return false if it is none.
@@ -528,6 +536,54 @@ mod tests {
         let folder = Folder::new("alone").with(&["g/a/zarr.json"]);
         assert!(delete_node(&folder.0, ("g", "a"), "zarr.json", false, &|| Ok(())).is_ok_and(|done| done));
         assert_eq!(folder.names(), [""; 0]);
+    }
+
+    #[test]
+    fn nothing_is_done_to_a_node_that_is_to_be_deleted_in_steps() {
+        let folder = Folder::new("steps").with(&["g/.zgroup", "g/.zmetadata", "g/a/zarr.json"]);
+        let store = Files::new(folder.0.clone(), false);
+        store
+            .locked("g/zarr.json", &|| Ok(()), &mut || {
+                assert!(delete_node(&folder.0, ("", "g"), "zarr.json", true, &|| Ok(())).is_ok_and(|done| !done));
+                Ok(())
+            })
+            .unwrap();
+        assert!(folder.0.join("g/.zmetadata").exists());
+        // Others take the lock at the same moment, as to make a new node when it is gone.
+        let (path, is_over) = (folder.0.join("g/a/zarr.json"), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    let _ = store.locked("g/a/zarr.json", &|| Ok(()), &mut || Ok(()));
+                }
+            });
+            for _ in 0..2000 {
+                std::fs::create_dir_all(folder.0.join("g/a")).and_then(|()| std::fs::write(&path, "{}")).ok();
+                let was_there = path.exists();
+                let done = delete_node(&folder.0, ("g", "a"), "zarr.json", false, &|| Ok(())).ok().unwrap();
+                assert_eq!(path.exists(), was_there && !done);
+            }
+            is_over.store(true, Ordering::Relaxed);
+        });
+    }
+
+    #[test]
+    fn a_node_that_was_moved_meanwhile_gets_its_document_back() {
+        let folder = Folder::new("moved").with(&["b/zarr.json"]);
+        let own = fs::open(folder.0.join("b"), READ, Mode::empty()).unwrap();
+        let path = folder.0.join("a").into_os_string().into_encoded_bytes();
+        assert!(!is_at(&path, &own));
+        let name = lock_name("zarr.json");
+        let held = locks::Lock::new(&path, &name).unwrap();
+        assert!(held.take_over(own.as_fd(), b"zarr.json", &|| ()));
+        assert!(has_only(&own, &[&name]));
+        held.give_back(own.as_fd(), b"zarr.json");
+        assert!(has_only(&own, &DOCUMENTS));
+        assert!(held.take_over(own.as_fd(), b"zarr.json", &|| ())); // it is not locked any more
+        std::fs::write(folder.0.join("b/zarr.json"), "new").unwrap();
+        held.give_back(own.as_fd(), b"zarr.json");
+        assert!(has_only(&own, &DOCUMENTS));
+        assert_eq!(std::fs::read(folder.0.join("b/zarr.json")).unwrap(), b"new");
     }
 
     #[test]

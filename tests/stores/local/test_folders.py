@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import omnizarr
+from omnizarr.errors import InvalidKeyError
 from omnizarr.stores import LocalStore, verbs
 from omnizarr.stores.local import folders
 from omnizarr.stores.local.folders import Folder
@@ -109,6 +110,24 @@ class TestNodes:
     def test_more_than_the_document_stays_if_not_asked_for(self, store):
         assert not store.delete_node("g/a", "zarr.json", whole=False)
         assert sorted(store.list_prefix("g/a/")) == ["g/a/c/0/1", "g/a/zarr.json"]
+
+    @pytest.mark.parametrize("folder", ["../out", ".", "g/../g/a", "g//a", "/g/a"])
+    def test_what_is_no_key_is_refused(self, folder, store):
+        with pytest.raises(InvalidKeyError):
+            store.delete_node(folder, "zarr.json")
+        assert len(list(store.list())) == 3
+
+    def test_lock_file_of_a_deletion_that_was_killed_is_named_and_goes_with_the_next(self, tmp_path):
+        array = omnizarr.create_group(tmp_path).create_array("a", shape=(4,), chunks=(2,), dtype="i2")
+        array[...] = 1
+        lock = (tmp_path / "a" / "zarr.json").rename(tmp_path / "a" / ".omnizarr-zarr.json.lock")
+        assert lock.stat().st_size > 0
+        assert {"lock-file", "orphan-chunks"} == {finding.code for finding in omnizarr.check(tmp_path)}
+        assert list(omnizarr.open_group(tmp_path, mode="r")) == []
+        omnizarr.create_array(tmp_path / "a", shape=(4,), chunks=(2,), dtype="i2", overwrite=True)
+        assert not lock.exists()
+        omnizarr.delete_node(tmp_path / "a")
+        assert [path.name for path in tmp_path.iterdir()] == ["zarr.json"]
 
     def test_holder_of_the_lock_is_waited_for(self, tmp_path):
         group = omnizarr.create_group(tmp_path)

@@ -641,10 +641,16 @@ class LocalStore(Store):
         Returns
         -------
         bool
-            False if it must be done in steps: the lock is held, or there is a link on the way, or another file,
-            or no native engine.
+            False if it must be done in steps, and nothing was done: the lock is held, or there is a link on the way, or
+            another file, or no native engine.
+
+        Raises
+        ------
+        InvalidKeyError
+            If `folder` is not a key.
         """
         self.check_writable()
+        folder = as_prefix(folder)[:-1]
         module = folders.native()
         if not folder or type(self) is not LocalStore or not hasattr(module, "delete_node"):
             return False
