@@ -336,6 +336,7 @@ impl Walk<'_> {
             if level.is_some_and(|level| level != node.level) {
                 return Err(two_ways());
             }
+            check_within(&node.numbers, first, stop)?;
             if node.level == 0 {
                 let found = of_leaf(node, number);
                 *leaf = Some((first, stop, part));
@@ -399,6 +400,7 @@ impl Walk<'_> {
             if *own != level || *held != count {
                 return Err(two_ways());
             }
+            check_within(numbers, first, stop)?;
             let at = match numbers.binary_search(&number) {
                 Ok(at) => {
                     let found = at_place(raw, at);
@@ -641,6 +643,13 @@ impl Extensible {
     }
 }
 
+/// Check that the chunks of a node, which are in order, are between those beside it. Otherwise some are not found.
+fn check_within(numbers: &[u64], first: u64, stop: u64) -> Result<()> {
+    let is_within =
+        numbers.first().is_none_or(|&least| least >= first) && numbers.last().is_none_or(|&most| most < stop);
+    if is_within { Ok(()) } else { Err(Error::refused("chunks out of order")) }
+}
+
 fn elements(raw: Vec<u8>) -> (Part, usize) {
     let bytes = raw.len();
     (Part::Elements(raw), bytes)
@@ -759,6 +768,27 @@ mod tests {
             let sizes = [&node.to_le_bytes()[..], &size.to_le_bytes(), &depth.to_le_bytes(), &[0; 2]].concat();
             let head = sealed(&[b"BTHD\0\x0a", &sizes, &10_u64.to_le_bytes(), &[255; 2], &[255; 8]]);
             assert!(seek(&index(Kind::Records, 10), &file(&[(10, &head)]), &[0]).is_err());
+        }
+    }
+
+    #[test]
+    fn a_node_with_chunks_of_the_one_beside_it_is_refused() {
+        let node = |level: u8, entries: &[([u64; 2], u64)]| {
+            let mut row = [b"TREE\x01", &[level, u8::try_from(entries.len()).unwrap(), 0][..], &[255; 16]].concat();
+            for ([y, x], child) in entries {
+                let numbers = [1, *y, *x, 0, *child];
+                row.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+            }
+            row
+        };
+        let (root, second) = (node(1, &[([0, 0], 1000), ([10, 0], 2000)]), node(0, &[([10, 0], 7), ([10, 10], 8)]));
+        let array = index(Kind::Nodes, 10);
+        for (within, first) in
+            [(true, node(0, &[([0, 0], 5), ([0, 10], 6)])), (false, node(0, &[([0, 0], 5), ([10, 5], 6)]))]
+        {
+            let found = seek(&array, &file(&[(10, &root), (1000, &first), (2000, &second)]), &[0, 3, 4]);
+            let expected = (vec![5, 7, 0], vec![1, 1, NOT_STORED]);
+            assert_eq!(found.ok(), within.then_some(expected));
         }
     }
 
