@@ -25,7 +25,8 @@ _INDENT = "    "
 _WIDTH = 24  # h5ls's column for names
 _LONGEST_ATTRIBUTE = 100
 _MOST_STALE = 5
-_FORMAT = "format"  # what a store calls the format of its file, if that is not Zarr
+_FORMAT = "format"  # what a store calls the format of its file
+_HOLD_ZARR = ("OCDBT",)  # formats of files that hold documents of Zarr: all others are only shown as Zarr
 _MOST_NAMES = 20  # of branches and tags
 
 
@@ -62,7 +63,7 @@ def array_block(facts: ArrayFacts) -> Iterator[str]:
 def group_lines(title: str, about: Mapping[str, Any], facts: GroupFacts) -> Iterator[str]:
     """Yield the lines for the requested group. `about` is what its store says of it."""
     kind = "group without a document of its own" if facts.is_implicit else "group"
-    consolidated = "" if _FORMAT in about else f" · {_consolidated(facts)}"
+    consolidated = "" if _is_shown(about) else f" · {_consolidated(facts)}"
     yield f"{_bold(title)}   " + fit(f"{_format(about, facts)} {kind}{consolidated}")
     if facts.stale:
         names = ", ".join(f"/{path}" for path in facts.stale[:_MOST_STALE])
@@ -81,7 +82,7 @@ def group_lines(title: str, about: Mapping[str, Any], facts: GroupFacts) -> Iter
 def about_lines(about: Mapping[str, Any], told: Iterable[Note] = ()) -> Iterator[str]:
     """Yield facts about a store: a line for each name, and for each note that was not `told` with a node."""
     for name, value in about.items():
-        if name == _FORMAT:  # is in the first line
+        if name == _FORMAT and _is_shown(about):  # is in the first line
             continue
         if name == NOTES:
             yield from (f"  {line}" for line in note_lines(about, (note.message for note in told)))
@@ -114,7 +115,12 @@ def block(facts: Facts) -> Iterable[str]:
 
 def _format(about: Mapping[str, Any], facts: ArrayFacts | GroupFacts) -> str:
     """Return the format of a node in words: for a file that is only shown as Zarr, its own."""
-    return visible(str(about.get(_FORMAT, wording.format_name(facts.dialect))))
+    return visible(str(about[_FORMAT])) if _is_shown(about) else wording.format_name(facts.dialect)
+
+
+def _is_shown(about: Mapping[str, Any]) -> bool:
+    """Return whether a file is only shown as Zarr, by what its store says."""
+    return about.get(_FORMAT, _HOLD_ZARR[0]) not in _HOLD_ZARR
 
 
 def _consolidated(facts: GroupFacts) -> str:
