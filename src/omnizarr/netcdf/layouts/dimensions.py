@@ -105,6 +105,12 @@ class Scopes:
         if dimensions is None:
             claim.note(f"dimension reference {reference!r} leads to no group: the dimension is anonymous")
             return self._anonymous(length)
+        if group not in upwards(claim.group):
+            claim.note(
+                f"dimension {reference!r} is in no group above the array, which netCDF-C cannot show: {name!r} from here "
+                "upwards is taken"
+            )
+            return self._named(claim, name, length, frozenset(), {})
         found = dimensions.get(name)
         if found is None:
             claim.note(f"there was no dimension {reference!r}: it has length {length} now")
