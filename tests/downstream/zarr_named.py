@@ -195,8 +195,9 @@ SUITES = (
         "zarr",
         TESTS,
         plugin="named_zarr_own",
-        # Its own options ask for plugins of pytest, and its warnings are errors, those of a later pytest too.
-        options=("-o", "addopts=", "-W", "ignore:Passing a non-Collection", "--continue-on-collection-errors"),
+        # Its own options ask for plugins of pytest, and its warnings are errors, those of a later pytest too. Names of
+        # its tests hold the addresses of objects, which differ from worker to worker.
+        options=("-o", "addopts=", "-W", "ignore:Passing a non-Collection", "--continue-on-collection-errors", "-n0"),
         known=_by_test(_KNOWN),
         apart=_by_test(_APART),
     ),

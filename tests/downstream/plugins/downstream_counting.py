@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterable
 from fnmatch import fnmatch
 from pathlib import Path
@@ -13,7 +12,6 @@ from typing import Any
 import pytest
 
 _RANKS = ("passed", "skipped", "xfailed", "failed")
-_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _OUTCOMES: dict[str, dict[str, str]] = {}
 
 
@@ -24,8 +22,6 @@ def matching(identifier: str, patterns: Iterable[str]) -> str | None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    for item in items:  # names of some tests hold addresses of functions: xdist wants the same names in each worker
-        item._nodeid = _ADDRESS.sub("", item.nodeid)
     apart = json.loads(os.environ["DOWNSTREAM_APART"])
     left_out = [item for item in items if matching(item.nodeid, apart)]
     if left_out:
