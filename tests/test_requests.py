@@ -68,7 +68,7 @@ def test_members_without_consolidation_are_a_listing_and_gets_side_by_side():
     root = omnizarr.open_group(inner, mode="w")
     for number in range(1000):
         root.create_array(f"a{number}", shape=(4,), dtype="f4")
-    store = far(inner, delay=0.005)
+    store = far(inner, delay=0.02)
     members = omnizarr.open_group(store).members()
     assert [name for name, _ in members] == sorted(f"a{number}" for number in range(1000))
     assert store.requests == {"get": 1001, "list_dir": 1}
@@ -797,7 +797,7 @@ def test_nodes_created_together_are_in_consolidated_metadata_above():
 
 @pytest.mark.parametrize(("zarr_format", "documents"), [(2, 2), (3, 1)])
 def test_nodes_are_converted_to_a_new_place_side_by_side_with_few_requests(many_nodes, zarr_format, documents):
-    source, target = read_only(many_nodes), far(MemoryStore(), delay=0.005)
+    source, target = read_only(many_nodes), far(MemoryStore(), delay=0.02)
     omnizarr.convert(source, target, zarr_format=zarr_format)
     # document, chunk, and the chunk again to compare; what was listed to be copied is compared
     assert source.requests["get"] <= 3 * NODES + 30
@@ -815,7 +815,7 @@ def test_finished_conversion_is_resumed_side_by_side_with_documents_and_chunks_r
 ):
     target = MemoryStore()
     omnizarr.convert(MemoryStore(many_nodes), target, zarr_format=zarr_format)
-    source, finished = read_only(many_nodes), far(target, delay=0.005)
+    source, finished = read_only(many_nodes), far(target, delay=0.02)
     done = omnizarr.convert(source, finished, zarr_format=zarr_format, resume=True)
     assert {node.how for node in done.nodes if node.node_type == "array"} == {"done before"}
     assert {node.verified for node in done.nodes if node.node_type == "array"} == {"values"}
