@@ -107,8 +107,8 @@ class Scopes:
             return self._anonymous(length)
         if group not in upwards(claim.group):
             claim.note(
-                f"dimension {reference!r} is in no group above the array, which netCDF-C cannot show: {name!r} from here "
-                "upwards is taken"
+                f"dimension {reference!r} is in no group above the array, so netCDF-C does not show it: the dimension "
+                f"{name!r} of its own group, or of one above, is taken"
             )
             return self._named(claim, name, length, frozenset(), {})
         found = dimensions.get(name)
