@@ -29,7 +29,7 @@ from tests.pages import ROOT, installs, name_of, run
 from tests.servers import s3_client
 
 PAGES = sorted([*ROOT.glob("*.md"), *(path for path in (ROOT / "docs").rglob("*.md") if "_build" not in path.parts)])
-# Pages that change what modules are found, or the environment, with the libraries that they show.
+# Pages that change what modules are found, the environment, or what is registered, with the libraries that they show.
 ALONE = {
     "docs/howto/anndata.md": ("anndata", "xarray", "dask"),
     "docs/howto/fits.md": ("astropy", "xarray"),
@@ -39,6 +39,7 @@ ALONE = {
     "docs/howto/spatialdata.md": ("spatialdata",),
     "docs/howto/tiff.md": ("tifffile", "imagecodecs", "zarr"),
     "docs/howto/under-the-name-zarr.md": (),
+    "docs/howto/write-your-own.md": (),
     "docs/tutorials/train.md": ("torch", "obstore", "uvicorn"),
     "docs/tutorials/s3.md": ("moto", "flask", "boto3", "obstore", "xarray"),
 }
