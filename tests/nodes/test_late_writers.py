@@ -167,6 +167,7 @@ def test_what_is_written_during_the_removal_does_not_come_back(verb, tmp_path, m
             time.sleep(HELD)
         rmdir(folder, name)
 
+    monkeypatch.setattr(folders, "native", lambda: None)  # which removes a tree in one call
     monkeypatch.setattr(folders.Folder, "rmdir", slow)
     _, later = failed(verb, tmp_path, race)
     assert removed
@@ -192,6 +193,7 @@ def test_other_processes_that_still_write_are_refused(engine, tmp_path, monkeypa
             refused.append(name)
             rmdir(folder, name)
 
+        monkeypatch.setattr(folders, "native", lambda: None)
         monkeypatch.setattr(folders.Folder, "rmdir", busy)
     assert refused
     assert not files_in(tmp_path)
@@ -209,9 +211,44 @@ def test_what_other_processes_have_begun_is_removed(tmp_path, monkeypatch):
 
     with staging.staged(LocalStore(tmp_path)) as stage:
         omnizarr.create_array(stage.store.root, name="a", data=VALUES, chunks=(1, 3))
+        monkeypatch.setattr(folders, "native", lambda: None)
         monkeypatch.setattr(folders.Folder, "rmdir", late)
     assert len(begun) == 10
     assert not files_in(tmp_path)
+
+
+@pytest.mark.parametrize("engine", ["native", "reference"])
+@pytest.mark.parametrize("functions", ["native", "python"])
+def test_nothing_stays_of_those_who_write_while_it_is_removed(functions, engine, tmp_path, monkeypatch):
+    """Without hooks within the removal, of which the native engine has none."""
+    if functions == "python":
+        monkeypatch.setattr(folders, "native", lambda: None)
+    elif folders.native() is None:
+        pytest.skip("the native engine is not to be used")
+    refused = []
+    for number in range(10):
+        started = threading.Event()
+        with staging.staged(LocalStore(tmp_path)) as stage:
+            options = {"shape": (40, 40), "chunks": (4, 4), "dtype": "f8", "config": {"engine": engine}}
+            creating.new_array(StorePath(stage.store, "a"), **options)
+            other = omnizarr.open_array(LocalStore(stage.store.root), path="a", mode="r+", config={"engine": engine})
+
+            def write(other=other, started=started):
+                try:
+                    while True:
+                        other[...] = 2
+                        other[:, :2] = 3
+                        started.set()
+                except (omnizarr.errors.ArrayNotFoundError, omnizarr.errors.StoreError) as error:
+                    refused.append(error)
+
+            writer = threading.Thread(target=write)
+            writer.start()
+            started.wait(30)
+            time.sleep(0.003 * number)
+        writer.join(60)
+        assert len(refused) == number + 1
+        assert not files_in(tmp_path)
 
 
 class Failing(WrapperStore):
