@@ -192,8 +192,12 @@ def _let_list(where: StorePath) -> None:
 
 def _kinds_in(group: Found[GroupMetadata]) -> dict[str, NodeType | None]:
     """Return the names of the members of a group, with the lists that may name them."""
-    found = detection.load_children(group.where, detection.children(group.where), group.metadata.dialect)
-    return {name: _kind_for(each.where, each.metadata) for name, each in found if isinstance(each, Found)}
+    kinds: dict[str, NodeType | None] = {}
+    names = detection.children(group.where)
+    for name, each in detection.load_children(group.where, names, group.metadata.dialect):
+        if isinstance(each, Found):
+            kinds[name] = _kind_for(each.where, each.metadata)
+    return kinds
 
 
 def _form_of_lists(where: StorePath) -> tuple[str, str, Mapping[str, JSON]] | None:
