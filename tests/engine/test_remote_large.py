@@ -74,6 +74,14 @@ def uploads(place):
         return client.list_multipart_uploads(Bucket=place.name).get("Uploads", [])
 
 
+def are_ended(place):
+    """Return whether all uploads have ended, or end within ten seconds."""
+    deadline = time.monotonic() + 10
+    while uploads(place) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return not uploads(place)
+
+
 @pytest.mark.parametrize("cloud", ["s3_server", "azurite_server"])
 def test_large_chunks_are_stored_without_python(request, cloud, values, without_python):
     place = request.getfixturevalue(cloud).fresh()
@@ -123,8 +131,8 @@ def test_a_failure_is_the_same_error_and_leaves_nothing_behind(place, proxy, val
         array = by(fetch, place.at(proxy.endpoint), **FAST)
         proxy.fault(Answer(403), method=step, path="/c/0", first=2)
         errors.append(failure(lambda array=array: array.__setitem__(..., values)))
-        assert sent(proxy)["abort"] == 1
-        assert not uploads(place)
+        assert sent(proxy)["abort"] >= 1  # again, if the connection breaks on which a part was refused
+        assert are_ended(place)
     assert errors[0][0] is errors[1][0]
     assert issubclass(errors[0][0], StoreError)
     assert errors[0][2]["key"] == errors[1][2]["key"] == "c/0"
@@ -144,10 +152,7 @@ def test_an_upload_that_is_given_up_leaves_nothing_behind(place, proxy, values):
         return time.monotonic() - begun
 
     assert asyncio.run(main()) < 10
-    deadline = time.monotonic() + 10
-    while uploads(place) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert not uploads(place)
+    assert are_ended(place)
     assert (by("python", place)[...] == 3).all()
 
 
