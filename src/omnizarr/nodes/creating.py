@@ -36,7 +36,7 @@ from omnizarr.nodes.detection import Found
 from omnizarr.nodes.hierarchy import Above, Replaced
 from omnizarr.nodes.late import nczarr, nczarr_members
 from omnizarr.nodes.location import StorePath
-from omnizarr.nodes.naming import is_far, lists_members
+from omnizarr.nodes.naming import is_far, lists_members, may_have_objects
 from omnizarr.nodes.new_metadata import Coding
 from omnizarr.nodes.options import DEFAULTS, ArrayOptions, RequireOptions, check, completed
 from omnizarr.nodes.writing import as_numpy
@@ -226,7 +226,7 @@ def _may_be_listed(where: StorePath, replaced: Replaced) -> bool:
     if isinstance(node, OmnizarrError) or is_beside or nczarr.notes_of(node.metadata):
         return True
     # The marks of an array of v3 are in its group, which may be above the store.
-    is_unseen = is_beside is None and node.metadata.dialect == "v2"
+    is_unseen = is_beside is None and may_have_objects(node.metadata)
     return (is_unseen or not where.path) and not is_far(where.store)
 
 

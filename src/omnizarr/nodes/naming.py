@@ -65,6 +65,11 @@ def listed(where: StorePath, ask: Callable[[], T]) -> T | None:
         return None
 
 
+def may_have_objects(metadata: Metadata) -> bool:
+    """Return whether netCDF-C 4.8.0 may have described a node beside its documents, which it did in Zarr v2 only."""
+    return metadata.dialect == "v2"
+
+
 def lists_members(group: GroupMetadata) -> bool:
     """Return whether the document of a group lists its members, as those of NCZarr do."""
     return any(name in group.attributes or name in group.unknown for name in dimensions.NCZARR_GROUP)
@@ -143,7 +148,7 @@ def _of_ome(_: StorePath, group: GroupMetadata) -> list[str] | None:
 
 def _of_nczarr(where: StorePath, group: GroupMetadata) -> list[str] | None:
     named = nczarr.named(group)
-    return nczarr.named(group, _beside(where)) if named is None and group.dialect == "v2" else named
+    return nczarr.named(group, _beside(where)) if named is None and may_have_objects(group) else named
 
 
 def _beside(where: StorePath) -> Iterable[JSON]:

@@ -19,7 +19,7 @@ from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, dimensi
 from omnizarr.nodes import consolidated, detection, hierarchy, nczarr_objects, renewing
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath
-from omnizarr.nodes.naming import lists_members
+from omnizarr.nodes.naming import lists_members, may_have_objects
 from omnizarr.nodes.nczarr_objects import group_at
 
 NodeType = Literal["array", "group"]
@@ -64,7 +64,7 @@ def listed(where: StorePath) -> Listed:
 
 def _beside(where: StorePath, metadata: Metadata, names: Sequence[str]) -> dict[str, Mapping[str, JSON]]:
     """Return the objects of netCDF-C 4.8.0 with these names beside the documents of a node; not broken ones."""
-    if metadata.dialect != "v2":
+    if not may_have_objects(metadata):
         return {}
     found = nczarr_objects.objects_beside(where, names)
     return {name: mark for name, mark in found.items() if isinstance(mark, Mapping)}
@@ -72,7 +72,7 @@ def _beside(where: StorePath, metadata: Metadata, names: Sequence[str]) -> dict[
 
 def keeps_lists(where: StorePath, group: GroupMetadata) -> bool:
     """Return whether a group lists its members, in its document or, as netCDF-C 4.8.0 does, beside it."""
-    return lists_members(group) or (group.dialect == "v2" and where.store.exists(where.prefix + nczarr.GROUP_OBJECT))
+    return lists_members(group) or (may_have_objects(group) and where.store.exists(where.prefix + nczarr.GROUP_OBJECT))
 
 
 def enter(where: StorePath, kind: NodeType | None, marks: Mapping[str, JSON] | None = None) -> None:

@@ -18,7 +18,7 @@ from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata
 from omnizarr.nodes import detection, renewing
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath
-from omnizarr.nodes.naming import is_far
+from omnizarr.nodes.naming import is_far, may_have_objects
 from omnizarr.stores import bounded
 
 
@@ -74,7 +74,7 @@ def refuse_other_lengths(where: StorePath, metadata: ArrayMetadata) -> None:
 def _has_dimensions(where: StorePath, metadata: ArrayMetadata) -> bool:
     entry, objects = None, None
     # Layout A is rare, and two requests for each growth are not: far away, the netCDF view names what it leaves out.
-    if metadata.dialect == "v2" and not is_far(where.store) and marks.find(metadata) is marks.NOTHING:
+    if may_have_objects(metadata) and not is_far(where.store) and marks.find(metadata) is marks.NOTHING:
         objects = objects_beside(where, marks.OBJECTS["array"])
     if metadata.dialect == "v3" and metadata.dimension_names:
         place = where if where.path else renewing.from_above(where)

@@ -13,7 +13,7 @@ from omnizarr.errors import ContainsGroupError, NodeNotFoundError, OmnizarrError
 from omnizarr.formats import DIALECTS, conventions
 from omnizarr.formats.conventions import Nodes
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata
-from omnizarr.nodes import detection, erasing, hierarchy, holdings, nczarr_members
+from omnizarr.nodes import detection, erasing, hierarchy, holdings, naming, nczarr_members
 from omnizarr.nodes.copying import document_test
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath, dialects_at
@@ -212,7 +212,7 @@ def _vanished(found: Found[Metadata], known: Known, progress: Progress) -> Edite
 def _unlist(where: StorePath, around: Mapping[str, Metadata]) -> None:
     """Remove a node from the list of the group above, if that is not known to have none."""
     above = around.get(where.parent.path) if where.path else None
-    if not isinstance(above, GroupMetadata) or above.dialect == "v2" or above.attributes or above.unknown:
+    if not isinstance(above, GroupMetadata) or naming.may_have_objects(above) or above.attributes or above.unknown:
         nczarr_members.enter(where, None)
 
 
