@@ -510,21 +510,27 @@ def test_a_type_that_netcdf_cannot_know_is_an_error_when_read_alone():
         read_stored(array.store_path, root["v"]._metadata, load(root).layout, {})
 
 
-def test_dimension_of_a_group_beside_is_taken_from_here_upwards_and_named(tmp_path):
+@pytest.mark.parametrize(("own", "expected"), [(3, "x"), (2, "x_1"), (None, "x")])
+@pytest.mark.parametrize("home", ["a", "b/c"])
+def test_dimension_in_no_group_above_is_named_and_replaced_in_netcdf4(tmp_path, home, own, expected):
     path = tmp_path / "d.zarr"
     with omnizarr.netcdf.Dataset(path, "w") as dataset:
-        for name in "ab":
-            group = dataset.createGroup(name)
-            group.createDimension("x", 3)
-            group.createVariable("v", "i4", ("x",))[:] = [1, 2, 3]
+        dataset.createDimension("r", 3)
+        dataset.createGroup(home).createDimension("x", 3)
+        group = dataset.createGroup("b")
+        if own is not None:
+            group.createDimension("x", own)
+        group.createVariable("v", "i4", ("r",))[:] = [1, 2, 3]
     document = path / "b/v/.zattrs"
-    document.write_text(document.read_text("utf-8").replace('"/b/x"', '"/a/x"'), "utf-8")
+    document.write_text(document.read_text("utf-8").replace('"/r"', f'"/{home}/x"'), "utf-8")
     with omnizarr.netcdf.Dataset(path) as dataset:
         (found,) = dataset["b/v"].get_dims()
-        assert (found.name, found.group().path, found.size) == ("x", "/b", 3)
+        assert (found.name, found.group().path, found.size) == ("x", f"/{home}", 3)
     (finding,) = [each for each in omnizarr.check(path).findings if each.code == "nczarr-repaired"]
-    assert (finding.path, "'/a/x' is in no group above the array" in finding.message) == ("b/v", True)
+    assert (finding.path, f"'/{home}/x' is in no group above the array" in finding.message) == ("b/v", True)
     netcdf4 = pytest.importorskip("netCDF4", reason="netCDF4-python is not installed")
-    omnizarr.convert(path, tmp_path / "d.nc")
+    report = omnizarr.convert(path, tmp_path / "d.nc")
+    assert f"dimension /{home}/x" in str(report)
     with netcdf4.Dataset(tmp_path / "d.nc") as dataset:
-        assert (dataset["b/v"].dimensions, dataset["b/v"][:].tolist()) == (("x",), [1, 2, 3])
+        assert (dataset["b/v"].dimensions, dataset["b/v"][:].tolist()) == ((expected,), [1, 2, 3])
+        assert dataset["b"].dimensions[expected].size == 3

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 
 from omnizarr.errors import NodeNameError, NotRepresentableError, SettingError
+from omnizarr.formats.paths import upwards
 from omnizarr.model import Loss
 from omnizarr.netcdf import filters, forms, types
 from omnizarr.netcdf.attributed import checked_name
@@ -72,14 +73,14 @@ def plan(root: GroupHeader, format: Format = "NETCDF4") -> Plan:  # noqa: A002 (
 
 class _Planner:
     def __init__(self, root: GroupHeader, format: Format) -> None:  # noqa: A002
-        self.source = root
+        self.losses: list[Loss] = []
+        self.source = self._with_visible_dimensions(root, "", root.sizes())
         self.is_classic_file = format.startswith("NETCDF3")
         self.is_classic = format != "NETCDF4"
         self.types: tuple[NcType, ...] = tuple(types.TYPES.values())
         if self.is_classic:
             self.types = _CDF5_TYPES if format == "NETCDF3_64BIT_DATA" else _CLASSIC_TYPES
         self.options: dict[str, Mapping[str, Any]] = {}
-        self.losses: list[Loss] = []
         self.dimensions: dict[str, DimensionHeader] = {}
 
     def plan(self) -> Plan:
@@ -94,6 +95,38 @@ class _Planner:
         self.losses.append(StoredOtherwise(full_name[1:], "", what, why, kept))
 
     # Dimensions
+
+    def _with_visible_dimensions(
+        self, group: GroupHeader, path: str, sizes: Mapping[str, DimensionHeader]
+    ) -> GroupHeader:
+        """Return a group in which all dimensions of variables are of this group or of one above; HDF5 links no other.
+
+        A dimension of another group, which NCZarr can name, is replaced by one of the same name and length.
+        """
+        dimensions, variables = dict(group.dimensions), {}
+        for name, header in group.variables.items():
+            found = []
+            for full_name in header.dimensions:
+                home, _, wanted = full_name.rpartition("/")
+                dimension = sizes[full_name]
+                above = (each for each in upwards(path) if sizes.get(f"{each}/{wanted}") == dimension)
+                if home in upwards(path):
+                    found.append(full_name)
+                    continue
+                place = next(above, None)
+                if place is None:
+                    place = path
+                    if wanted in group.groups or dimensions.get(wanted, dimension) != dimension:
+                        wanted = _free_name(wanted, {*dimensions, *group.groups, *group.variables})
+                    dimensions[wanted] = replace(dimension, name=wanted)
+                found.append(f"{place}/{wanted}")
+                why = "it is in no group above the variable"
+                self.lose(f"{path}/{name}", "/dimensions", f"dimension {full_name}", why, found[-1])
+            variables[name] = replace(header, dimensions=tuple(found))
+        groups = {
+            name: self._with_visible_dimensions(each, f"{path}/{name}", sizes) for name, each in group.groups.items()
+        }
+        return replace(group, dimensions=dimensions, variables=variables, groups=groups)
 
     def _dimensions(self) -> dict[str, DimensionHeader]:
         """Return all dimensions by full name, as the file will have them."""

@@ -106,11 +106,7 @@ class Scopes:
             claim.note(f"dimension reference {reference!r} leads to no group: the dimension is anonymous")
             return self._anonymous(length)
         if group not in upwards(claim.group):
-            claim.note(
-                f"dimension {reference!r} is in no group above the array, so netCDF-C does not show it: the dimension "
-                f"{name!r} of its own group, or of one above, is taken"
-            )
-            return self._named(claim, name, length, frozenset(), {})
+            claim.note(f"dimension {reference!r} is in no group above the array: netCDF-C does not show the array")
         found = dimensions.get(name)
         if found is None:
             claim.note(f"there was no dimension {reference!r}: it has length {length} now")
