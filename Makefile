@@ -50,12 +50,13 @@ BELOW := $(CONFORMANCE)/tests tests/formats tests/model tests/support tests/stor
 ABOVE := tests/engine tests/properties
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-room test-native test-oldest oldest-installed test-free-threaded free-threaded-installed test-upstream coverage downstream downstream-newest downstream-installed servers lint format docs links conformance bench bench-installed native page dist release release-as-zarr release-conformance clean
+.PHONY: help demo test test-all test-room rules test-native test-oldest oldest-installed test-free-threaded free-threaded-installed test-upstream coverage downstream downstream-newest downstream-installed servers lint format docs links conformance bench bench-installed native page dist release release-as-zarr release-conformance clean
 
 help:
 	@echo "make demo   the main job on real data"
 	@echo "make test   tests and examples in about ten minutes (ARGS=... goes to pytest; ENGINES=native, ENGINES=reference)"
 	@echo "make test-room ROOM=codecs the tests of one room: one engine, no server, nothing slow"
+	@echo "make rules  what a change anywhere can break, in about two minutes: names, words, imports, requests, tables, conformance"
 	@echo "make test-all all tests with both engines, slow ones included, and many more random cases"
 	@echo "make test-oldest tests with the lowest versions of all dependencies that pyproject.toml names"
 	@echo "make test-free-threaded tests of threads in Python without the GIL (PYTHON=python3.14t)"
@@ -117,6 +118,12 @@ test-room: export HYPOTHESIS_PROFILE ?= quick
 test-room: $(STAMPS)/test $(STAMPS)/native-$(NATIVE)
 	@test -n "$(ROOM)" -a -n "$(ROOM_TESTS)" || { echo "say ROOM=codecs, or another folder of src/omnizarr or tests" >&2; exit 1; }
 	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not slow and not server" $(ROOM_TESTS) $(ARGS)
+
+# The tests that state rules of the whole project (the marker `rules`): no server, nothing slow. Only their files are read.
+RULES = $(shell grep -rl --include='test_*.py' 'pytest\.mark\.rules' tests packages)
+rules: export HYPOTHESIS_PROFILE ?= quick
+rules: $(STAMPS)/test $(STAMPS)/native-$(NATIVE)
+	$(BIN)/python -m pytest -q -n $(WORKERS) -m "rules and not slow and not server" $(RULES) $(ARGS)
 
 test-native: $(STAMPS)/test
 ifneq ($(NATIVE),never)

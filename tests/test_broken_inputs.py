@@ -21,6 +21,8 @@ import pytest
 import omnizarr
 from omnizarr import errors
 
+pytestmark = pytest.mark.rules
+
 Documents = dict[str, bytes]
 
 V3 = {

@@ -12,6 +12,8 @@ import pytest
 import omnizarr
 import omnizarr.aio
 
+pytestmark = pytest.mark.rules
+
 zarr = pytest.importorskip("zarr", reason="the page compares with it")
 
 PAGE = (Path(__file__).parents[1] / "docs" / "differences.md").read_text(encoding="utf-8")

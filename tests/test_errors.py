@@ -11,6 +11,8 @@ import omnizarr
 from omnizarr import errors
 from omnizarr.formats import V2
 
+pytestmark = pytest.mark.rules
+
 zarr_errors = pytest.importorskip("zarr.errors", reason="names are compared with those of zarr-python")
 
 # Nothing here is raised for what these mean: negative steps work.

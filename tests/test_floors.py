@@ -6,6 +6,8 @@ import pytest
 
 from tests.structure import MODULES, PICTURE, ROOF, ROOMS, arrows_of, circles, drawing, room_of
 
+pytestmark = pytest.mark.rules
+
 TYPES_ONLY = {
     ("omnizarr.data.torch_dataset", "omnizarr.data.loader"): "iterates the loader that made it",
     ("omnizarr.engine.native", "omnizarr.engine.binding"): "engines take the Binding that chose them",

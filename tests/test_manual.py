@@ -191,6 +191,7 @@ def test_examples_of_page_run_in_a_process_of_its_own(name, tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.rules
 def test_lessons_and_guides_install_what_they_import():
     """What a page imports and types comes with what it installs, and with `omnizarr[all]` if it installs nothing."""
     provided = packages_distributions()
@@ -230,6 +231,7 @@ def closure(words: list[str]) -> set[str]:
     return {name for name, _ in names}
 
 
+@pytest.mark.rules
 @pytest.mark.parametrize(("page", "text"), tables.pages().items(), ids=lambda each: getattr(each, "name", ""))
 def test_tables_of_the_manual_say_what_the_source_says(page, text):
     assert page.read_text(encoding="utf-8") == text, "python -m tests.tables"
@@ -244,17 +246,20 @@ def rows_below(heading: str) -> dict[str, str]:
     return dict(re.findall(r"(?m)^\| `([^`]+)` \| ([^|]+?) \|", section))
 
 
+@pytest.mark.rules
 def test_configuration_page_has_every_setting_with_its_default():
     found = {name: ast.literal_eval(default.strip("`")) for name, default in rows_below("Settings").items()}
     assert found == settings.DEFAULTS
 
 
+@pytest.mark.rules
 def test_configuration_page_names_the_settings_of_zarr_python():
     section = SETTINGS.read_text("utf-8").partition("\n## Names of zarr-python\n")[2].partition("\n## ")[0]
     names = {*settings._ALIASES, *settings._ALIASES.values(), *settings._WITHOUT_EFFECT}
     assert set(re.findall(r"`([^`]+)`", section)) == names
 
 
+@pytest.mark.rules
 def test_configuration_page_has_every_environment_variable():
     sources = [ROOT / "setup.py", *(ROOT / "packaging").glob("*.py"), *(ROOT / "src").rglob("*.py")]
     asked = re.compile(r"""(?:environ(?:\.get\(|\[)|envvar=|choice\()"(OMNIZARR_\w+|NO_COLOR)\"""")
@@ -262,6 +267,7 @@ def test_configuration_page_has_every_environment_variable():
     assert found == rows_below("Environment variables").keys()
 
 
+@pytest.mark.rules
 def test_reference_of_the_command_line_has_every_command_and_option(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "docs" / "extensions"))
     text = import_module("commands").text()
@@ -282,6 +288,7 @@ def test_reference_of_the_command_line_has_every_command_and_option(monkeypatch)
             assert [option for option in options if option not in section] == []
 
 
+@pytest.mark.rules
 def test_picture_of_the_front_page_has_the_figures_of_the_benchmarks(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "docs" / "extensions"))
     speed = import_module("speed")
@@ -320,6 +327,7 @@ def test_published_manuals_are_side_by_side(tmp_path):
         publish(built, site, "..")
 
 
+@pytest.mark.rules
 def test_pages_are_in_the_table_of_contents_once():
     pages = {path: path.read_text("utf-8") for path in (ROOT / "docs").rglob("*.md") if "_build" not in path.parts}
     toctrees = re.compile(r"(?ms)^```\{toctree\}\n(.*?)^```$")

@@ -9,6 +9,8 @@ import pytest
 import omnizarr
 import omnizarr.interop
 
+pytestmark = pytest.mark.rules
+
 LISTED = [
     name
     for line in (Path(__file__).parent / "public_names.txt").read_text(encoding="utf-8").splitlines()

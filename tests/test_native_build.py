@@ -25,26 +25,31 @@ PACKAGE = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 # ---- crate and package
 
 
+@pytest.mark.rules
 def test_files_that_state_the_version_state_the_same():
     assert set(release.versions().values()) == {omnizarr.__version__}
 
 
+@pytest.mark.rules
 def test_lock_file_is_of_this_crate():
     name, version = CRATE["package"]["name"], CRATE["package"]["version"]
     assert [crate["version"] for crate in LOCK["package"] if crate["name"] == name] == [version]
 
 
+@pytest.mark.rules
 def test_lock_file_has_every_dependency_of_the_crate():
     wanted = {name for table in (CRATE, *CRATE.get("target", {}).values()) for name in table["dependencies"]}
     assert wanted <= {crate["name"] for crate in LOCK["package"]}
 
 
+@pytest.mark.rules
 def test_crate_and_package_are_for_the_same_versions_of_python():
     oldest = PACKAGE["project"]["requires-python"].removeprefix(">=").replace(".", "")
     assert f"abi3-py{oldest}" in CRATE["dependencies"]["pyo3"]["features"]
     assert f'self.py_limited_api = "cp{oldest}"' in (ROOT / "setup.py").read_text(encoding="utf-8")
 
 
+@pytest.mark.rules
 def test_module_that_was_built_has_the_version_of_the_package():
     # Without cargo there is none, and then nothing is to be compared.
     if find_spec("omnizarr._native") is not None:

@@ -12,6 +12,8 @@ from packaging.requirements import Requirement
 import omnizarr
 from tests import licenses
 
+pytestmark = pytest.mark.rules
+
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 RECIPE = yaml.safe_load((ROOT / "packaging" / "conda" / "recipe" / "recipe.yaml").read_text(encoding="utf-8"))

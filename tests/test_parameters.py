@@ -3,6 +3,10 @@
 import importlib
 import inspect
 
+import pytest
+
+pytestmark = pytest.mark.rules
+
 MODULES = ("omnizarr", "omnizarr.aio", "omnizarr.storage", "omnizarr.codecs", "omnizarr.netcdf", "omnizarr.metadata")
 MOST = 250
 """There may be fewer, never more."""

@@ -12,6 +12,8 @@ import omnizarr
 from omnizarr.stores import MemoryStore, ObjectStore, verbs
 from tests.fakes import DigestStore, FaultyStore
 
+pytestmark = pytest.mark.rules
+
 FAR = 32  # requests at once
 
 

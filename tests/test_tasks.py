@@ -6,6 +6,8 @@ import pytest
 
 from tests.pages import ROOT
 
+pytestmark = pytest.mark.rules
+
 DOCS = ROOT / "docs"
 LINKS = re.compile(r"\[[^\]]*\]\(([^)#\s]+\.md)?(?:#([\w-]+))?\)|^:link: (\S+)$|^(?:\.\./)?([\w/.-]+)$", re.MULTILINE)
 

@@ -12,6 +12,8 @@ from benchmarks.__main__ import FULL, QUICK
 from benchmarks.running import ROOT, Report
 from benchmarks.workloads import BY_NAME
 
+pytestmark = pytest.mark.rules
+
 PARTS = pages.load()
 REPORT = Report.from_json(PARTS["local"])
 SCALE = int(PARTS["local"]["about"]["scale"].partition("/")[2])

@@ -18,6 +18,8 @@ from omnizarr.cli.commands import _ELSEWHERE, COMMANDS
 from omnizarr.cli.commands import omnizarr as program
 from tests.pages import ROOT
 
+pytestmark = pytest.mark.rules
+
 SUMMARIES = {name: summary for group in COMMANDS.values() for name, (_, summary) in group.items()}
 CDL = "netcdf tides { dimensions: time = 2 ; variables: double time(time) ; data: time = 0, 1 ; }"
 

@@ -14,6 +14,8 @@ from omnizarr.cli.commands import COMMANDS
 from omnizarr.cli.commands import omnizarr as program
 from tests.pages import ROOT
 
+pytestmark = pytest.mark.rules
+
 
 @pytest.fixture
 def place(tmp_path):

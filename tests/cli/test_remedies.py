@@ -16,6 +16,8 @@ from omnizarr.cli.remedies import typed as while_typed
 from omnizarr.errors import Function, NodeExistsError, Remedy, Setting, StorageOption, Wording
 from omnizarr.tools.check.codes import CODES
 
+pytestmark = pytest.mark.rules
+
 SOURCE = Path(omnizarr.__file__).parent
 KINDS = {kind.__name__: kind for kind in (Function, Remedy, Setting, StorageOption, Wording)}
 

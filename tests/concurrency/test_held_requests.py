@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.rules
+
 SOURCE = Path(__file__).parents[2] / "src/omnizarr"
 REQUESTS = {"gather", "results", "get_many", "get_many_within", "load_children", "by_name", "walk", "_children"}
 """Functions of these names yield answers of a store while further requests are under way."""

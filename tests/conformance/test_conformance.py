@@ -14,6 +14,8 @@ from tests.conformance import __main__ as command
 from tests.conformance import sentences, table
 from tests.conformance.table import NOT_OURS, PLANNED, ROOT, Entry, Table
 
+pytestmark = pytest.mark.rules
+
 TABLES = table.read_all()
 SPECS = Path(os.environ.get("OMNIZARR_SPECS", ROOT.parent / "shared" / "specs"))
 every = pytest.mark.parametrize("each", TABLES, ids=lambda each: each.name)

@@ -19,6 +19,8 @@ from tests.conformance.drafts import ELSEWHERE, Draft, DraftContract, grid, poin
 from tests.conformance.raw import document, keys, store, without
 from tests.conformance.reference_2019 import CODEC, DATA_TYPES, ENTRY, URI
 
+pytestmark = pytest.mark.rules
+
 FORMAT = "3-draft2019"
 GROUP = {"zarr_format": URI, "extensions": [], "attributes": {}}
 ARRAY = {

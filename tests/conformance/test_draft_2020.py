@@ -12,6 +12,8 @@ from tests.conformance.drafts import ELSEWHERE, Draft, DraftContract, grid, poin
 from tests.conformance.raw import document, keys, store, without
 from tests.fakes import FaultyStore, UnlistableStore
 
+pytestmark = pytest.mark.rules
+
 FORMAT = "3-draft2020"
 URI = "https://purl.org/zarr/spec/protocol/core/3.0"
 GZIP = "https://purl.org/zarr/spec/codec/gzip/1.0"

@@ -12,6 +12,8 @@ from omnizarr.netcdf import Attribute, Dataset, types
 from omnizarr.stores import ZipStore
 from tests.conformance.raw import document, keys, store
 
+pytestmark = pytest.mark.rules
+
 GROUP = {"zarr_format": 2}
 ARRAY = {
     "zarr_format": 2,

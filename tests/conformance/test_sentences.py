@@ -6,6 +6,8 @@ import pytest
 
 from tests.conformance.sentences import digest, find, split
 
+pytestmark = pytest.mark.rules
+
 
 def found(text):
     return [

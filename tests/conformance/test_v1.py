@@ -12,6 +12,8 @@ import omnizarr
 from omnizarr.stores import LocalStore, MemoryStore
 from tests.conformance.raw import document, keys, store
 
+pytestmark = pytest.mark.rules
+
 META = {
     "zarr_format": 1,
     "shape": [4, 6],

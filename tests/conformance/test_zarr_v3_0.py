@@ -15,6 +15,8 @@ from omnizarr.model import Named, datatypes
 from tests.conformance.raw import document, keys, store, without
 from tests.fakes import UnlistableStore
 
+pytestmark = pytest.mark.rules
+
 GROUP = {"zarr_format": 3, "node_type": "group"}
 ARRAY = {
     "zarr_format": 3,

@@ -22,6 +22,7 @@ zarrista = pytest.importorskip("zarrista", reason="zarrista is not installed")
 stores = pytest.importorskip("zarrista.store", reason="zarrista is not installed")
 
 pytestmark = [
+    pytest.mark.rules,
     pytest.mark.filterwarnings("ignore:Numcodecs codecs are not in the Zarr version 3 specification"),
     pytest.mark.filterwarnings("ignore:The data type"),
 ]

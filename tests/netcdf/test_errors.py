@@ -12,6 +12,8 @@ import pytest
 
 from omnizarr import errors, netcdf
 
+pytestmark = pytest.mark.rules
+
 PAGE = Path(__file__).parents[2] / "docs" / "netcdf.md"
 ROWS = re.findall(r"^\| (`NC_.*?) \| .*? \| (.*?) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
 RAISED = {

@@ -20,6 +20,8 @@ from omnizarr.tools.edit import mentions
 from omnizarr.web.facts import Dataset
 from tests.fakes import FaultyStore, UnlistableStore
 
+pytestmark = pytest.mark.rules
+
 TREE = {"": ["a", "d"], "a": ["a/b", "a/c"], "a/b": [], "a/c": ["a/c/e"], "d": ["d/f"]}
 """Nodes below each group; the others are arrays."""
 

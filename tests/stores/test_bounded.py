@@ -25,6 +25,8 @@ from omnizarr.stores import (
 from omnizarr.stores.base import Stamped, answers
 from tests.fakes import FaultyStore
 
+pytestmark = pytest.mark.rules
+
 DOCUMENTS = {"zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata", "meta", "attrs", "__zmeta__", ".nczarray"}
 
 

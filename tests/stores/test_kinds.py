@@ -75,6 +75,7 @@ def test_file_at_a_url_is_called_what_it_is():
         omnizarr.open("fsspec+memory://kinds/x.npy")
 
 
+@pytest.mark.rules
 def test_no_ending_scheme_or_marker_is_said_twice():
     own = [each for kind in kinds.KINDS for each in (*kind.schemes, *kind.endings)]
     assert len(own) == len(set(own))
@@ -216,6 +217,7 @@ def test_usual_names_ask_no_package(tmp_path, monkeypatch):
     resolve("memory://a/b.zarr")
 
 
+@pytest.mark.rules
 def test_heads_are_within_what_is_read():
     assert max((start or 0) + len(head) for kind in kinds.KINDS for start, head in kind.heads) <= kinds.HEAD
     assert all(

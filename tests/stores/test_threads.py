@@ -47,6 +47,7 @@ LOCKS = {
 """Where locks of `threading` are made, and why a fork does no harm. All else locks names (`threads.lock`)."""
 
 pytestmark = [
+    pytest.mark.rules,
     pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system"),
     pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
 ]

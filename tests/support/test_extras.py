@@ -12,6 +12,8 @@ import pytest
 from omnizarr.codecs import registry
 from omnizarr.support import extras
 
+pytestmark = pytest.mark.rules
+
 ROOT = Path(__file__).parents[2]
 SOURCES = {path: path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py")}
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]

@@ -377,6 +377,7 @@ class Bar:
         self.is_closed = True
 
 
+@pytest.mark.rules
 def test_every_public_function_with_progress_is_called_here():
     assert _with_progress() == set(CALLS)
 
@@ -419,6 +420,7 @@ def test_every_function_refuses_anything_else(source, tmp_path, name):
         CALLS[name](source, tmp_path, progress="yes")
 
 
+@pytest.mark.rules
 @pytest.mark.parametrize("module", MODULES)
 def test_progress_has_one_type_in_all_signatures(module):
     """So no function can take other values, and a function of each increase has one name and type too."""

@@ -14,6 +14,8 @@ from omnizarr.stores import MemoryStore
 from omnizarr.support import warned
 from tests.fakes import FaultyStore, UnlistableStore
 
+pytestmark = pytest.mark.rules
+
 SOURCE = Path(inspect.getfile(omnizarr)).parent
 
 

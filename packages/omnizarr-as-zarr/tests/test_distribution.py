@@ -21,6 +21,7 @@ PROJECT = tomllib.loads((HERE / "pyproject.toml").read_text(encoding="utf-8"))["
 OF_OMNIZARR = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
+@pytest.mark.rules
 def test_version_is_that_of_the_release_of_zarr_python_it_follows():
     assert re.fullmatch(rf"{re.escape(as_zarr.VERSION)}(\.\d+)?", PROJECT["version"])
     assert as_zarr.VERSION in PAGE
@@ -37,6 +38,7 @@ def test_bounds_and_licence_are_those_of_omnizarr():
     assert (HERE / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
 
 
+@pytest.mark.rules
 def test_no_modules_import_each_other():
     folder = HERE / "src" / "omnizarr_as_zarr"
     paths = {
@@ -60,6 +62,7 @@ def test_no_modules_import_each_other():
 LISTED = re.findall(r"(?m)^\| `import ([\w.]+)`", PAGE)
 
 
+@pytest.mark.rules
 def test_the_page_lists_packages_that_it_does_not_serve():
     assert {name.partition(".")[0] for name in LISTED} >= {"icechunk", "virtualizarr", "kerchunk", "ngio"}
 

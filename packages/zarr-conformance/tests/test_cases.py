@@ -15,6 +15,8 @@ from zarr_conformance.case import Values, Written
 from zarr_conformance.cases import LEVELS, OPTIONAL, RECORDED, all_cases, recorded, usual
 from zarr_conformance.randomly import drawn
 
+pytestmark = pytest.mark.rules
+
 SOURCE = Path(__file__).parents[1] / "src" / "zarr_conformance"
 ROOT = Path(__file__).parents[3]
 

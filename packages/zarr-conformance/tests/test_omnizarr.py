@@ -9,6 +9,8 @@ import pytest
 
 from zarr_conformance.running import Run
 
+pytestmark = pytest.mark.rules
+
 HERE = Path(__file__).parent
 PATHS = (HERE.parent / "src", HERE.parents[2] / "src")
 
