@@ -280,6 +280,9 @@ class _Combining:
         for name in names:
             if name in first and all(name in each and _equal(each[name], first[name]) for _, each in others):
                 same[name] = first[name]
+                if "\ufffd" in str(first[name]):
+                    where = f"{path!r}: " if path else ""
+                    self.notes.append(f"{where}the attribute {name!r} has U+FFFD, as for bytes that are not UTF-8")
             elif name in nczarr_metadata.HIDDEN:
                 has_equal_marks = False
             else:

@@ -50,7 +50,7 @@ from omnizarr.nodes.out import Out
 from omnizarr.nodes.reading import Prepared, prepare, too_large
 from omnizarr.nodes.selecting import Selecting
 from omnizarr.nodes.writing import converted_value, write_values
-from omnizarr.stores import threads
+from omnizarr.stores import threads, verbs
 from omnizarr.stores.resolve import resolve_root
 from omnizarr.support.lazy import Lazy
 from omnizarr.support.text import visible
@@ -302,6 +302,10 @@ class Array(Node, ArrayProperties, Selecting):
         concurrency: int | None = None,
     ) -> Any:
         return self._read(self._prepare(planner, selection, out, fields), concurrency)
+
+    def _replaces_text(self) -> bool:
+        """Return whether elements have U+FFFD in place of bytes that are not UTF-8; see `verbs.replaces_text`."""
+        return verbs.replaces_text(self._where.store, self._where.prefix)
 
     def _read(self, prepared: Prepared, concurrency: int | None = None) -> Any:
         concurrency = self._config.concurrency if concurrency is None else concurrency

@@ -102,6 +102,8 @@ def new_array(
     array = add_array(where, metadata, config, overwrite=overwrite, snapshot=snapshot, above=above, write=write)
     if is_filled:
         fill(array, data)
+    if asked["write_data"] and hasattr(data, "_replaces_text") and data._replaces_text():  # noqa: SLF001 - of our arrays
+        warn(f"{where}: the data have U+FFFD in place of bytes of strings that are not UTF-8")
     return array
 
 

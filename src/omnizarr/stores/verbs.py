@@ -225,6 +225,16 @@ def elements(store: Store, prefix: str) -> Elements | None:
     return None
 
 
+@verb("prefix")
+def replaces_text(store: Store, prefix: str) -> bool:
+    """Return whether elements of the array below a prefix have U+FFFD for bytes of their file that are not UTF-8.
+
+    A store that has not made all chunks yet reads the others. It is asked after a copy, which has read all.
+    """
+    as_prefix(prefix)
+    return False
+
+
 @verb("prefix", "get")
 def folder(store: Store, prefix: str) -> str | None:
     """Return the path or URL to which the rest of a key below a prefix is appended to name its file.

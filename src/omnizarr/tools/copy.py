@@ -29,7 +29,7 @@ from omnizarr.support.lazy import Lazy
 from omnizarr.support.progress import Progress, Tick, Tracker
 
 if TYPE_CHECKING:
-    from omnizarr.tools import strangers
+    from omnizarr.tools import strangers, unshown
     from omnizarr.tools.convert import transfer
     from omnizarr.tools.convert.carrying import Carrying
     from omnizarr.tools.streaming import executors
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 else:
     executors = Lazy("omnizarr.tools.streaming.executors")
     strangers = Lazy("omnizarr.tools.strangers")
+    unshown = Lazy("omnizarr.tools.unshown")
     transfer = Lazy("omnizarr.tools.convert.transfer")
 
 IfExists: TypeAlias = Literal["raise", "replace", "skip", "skip_initialized"]
@@ -61,7 +62,8 @@ class Copied(_Counts):
     nbytes : int
         Bytes of the copied values in memory (`copy_store`: stored bytes).
     losses : tuple of Loss
-        What the codecs or the data type that you asked for do not keep.
+        What the codecs or the data type that you asked for do not keep, and what an open file of another format has
+        that is not shown.
     kept : tuple of str
         Files that are not Zarr, differ from those of the source, and stay at the target: without
         ``if_exists="replace"``.
@@ -201,6 +203,7 @@ def copy(
         if job.copied:
             _list(job, source, dest, name)
         _copy_files(job, source, dest.store_path / name, files)
+        _tell(job, source)
     return job.result
 
 
@@ -236,6 +239,7 @@ def copy_all(
         _copy_files(job, source, dest.store_path, files)
         if not without_attrs and not dry_run:
             _copy_attributes(job, source, dest)
+        _tell(job, source)
     return job.result
 
 
@@ -351,7 +355,9 @@ def _copy_store(
     if wanted:
         _renew(new)
     copied, nbytes = sum(each.values for each in written), sum(each.nbytes for each in written)
-    return Copied(copied, len(keys) - len(wanted), nbytes)
+    made = Copied(copied, len(keys) - len(wanted), nbytes)
+    made.losses = tuple(unshown.below(old))
+    return made
 
 
 def _in_turns(keys: Iterable[str]) -> list[list[copying.Pair]]:
@@ -489,6 +495,21 @@ def _copy_array(job: _Job, source: Any, dest: Group, name: str) -> None:
     job.shown.begin(int(source.nbytes), str(source.name).strip("/"), chunks)
     if isinstance(source, Array):
         hierarchy.refuse_overlap(source.store_path, dest.store_path / name)
+    _move_array(job, source, dest, name, keywords, replaces=replaces, chunks=chunks)
+    if isinstance(source, Array):
+        job.losses.extend(unshown.texts(source.store_path, source.path))
+
+
+def _tell(job: _Job, source: Any) -> None:
+    """Add to the losses what the store of an open file does not show of a node that was copied, and of those below."""
+    if job.copied and isinstance(source, Array | Group):
+        job.losses.extend(unshown.noted(source.store_path, is_array=isinstance(source, Array)))
+
+
+def _move_array(
+    job: _Job, source: Any, dest: Group, name: str, keywords: dict[str, Any], *, replaces: bool, chunks: int
+) -> None:
+    """Copy the elements of an array, with its attributes."""
     if _can_copy_bytes(job, source, dest):
         if job.executor is None or source.metadata.storage_transformers:  # the keys are not keys of chunks
             share = int(source.nbytes) // max(chunks, 1)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any, Final
 
@@ -52,6 +53,8 @@ class Shown:
         Whether the document is one of Zarr v2.
     is_json : bool
         Whether its elements are texts of JSON.
+    replaces_text : bool
+        Whether a chunk that was made has U+FFFD in place of bytes that are not UTF-8.
     """
 
     document: dict[str, JSON]
@@ -63,6 +66,38 @@ class Shown:
     has: Callable[[int], bool] | None = None
     is_v2: bool = False
     is_json: bool = False
+    replaces_text: bool = False
+    _made: set[int] = field(default_factory=set)
+
+    def of(self, number: int, dataset: Dataset, form: Form, raw: bytes, name_of: Callable[[int], str]) -> bytes:
+        """Return the bytes of a chunk, by its number, from those in the file."""
+        if form.made in {"text", "json"}:
+            element = _element(dataset, form)
+            found = elements.values(dataset.header.source, element, raw, name_of)
+            made = b"".join(self._texts(_json(found, element) if form.made == "json" else map(str, found), len(found)))
+            self._made.add(number)
+            return made
+        return _made(dataset, form, raw, name_of)
+
+    def _texts(self, texts: Iterable[str], count: int) -> Iterator[bytes]:
+        yield count.to_bytes(4, "little")
+        for each in texts:
+            text = elements.unicode(each)
+            self.replaces_text = self.replaces_text or text != each
+            encoded = text.encode()
+            yield len(encoded).to_bytes(4, "little")
+            yield encoded
+
+    def must_replace_text(self) -> bool:
+        """Return whether elements have U+FFFD in place of bytes that are not UTF-8. Reads chunks that were not made."""
+        if self.manifest is None and not self.is_v2:
+            for number in self.numbers():
+                if self.replaces_text:
+                    break
+                if number not in self._made:
+                    with suppress(KeyError, OmnizarrError):  # a broken chunk is an error of those who read it
+                        self.make(number)
+        return self.replaces_text
 
 
 def show(
@@ -257,7 +292,7 @@ def _of_blocks(shown: Shown, dataset: Dataset, form: Form, name_of: Callable[[in
         raw = elsewhere.fetch(number)
         if raw is None:
             raise KeyError(number)
-        return _made(dataset, form, raw, name_of)
+        return shown.of(number, dataset, form, raw, name_of)
 
     shown.make, shown.numbers, shown.has = make, elsewhere.numbers, elsewhere.has
 
@@ -317,7 +352,7 @@ def _chunked(shown: Shown, dataset: Dataset, form: Form, name_of: Callable[[int]
                 raise ChunkError("a chunk of a very large grid skips filters, which is not supported", found=skipped)
             return data
         raw = filters.decode(dataset.filters, skipped, data, dataset.datatype.size, chunks.chunk_bytes(dataset))
-        return _made(dataset, form, bytes(raw), name_of)
+        return shown.of(number, dataset, form, bytes(raw), name_of)
 
     def numbers() -> list[int]:
         found: list[int] = table().numbers.tolist()
@@ -370,7 +405,7 @@ def _whole(
             raw = layout.data[start : start + length]
         else:
             raw = source.read((layout.address or 0) + start, length)
-        return _made(dataset, form, raw.ljust(step, b"\0"), name_of)
+        return shown.of(number, dataset, form, raw.ljust(step, b"\0"), name_of)
 
     shown.numbers = lambda: range(prod(shown.grid))
     shown.make = make
@@ -383,16 +418,10 @@ def _made(dataset: Dataset, form: Form, raw: bytes, name_of: Callable[[int], str
     if form.made == "packed":
         return elements.packed(element, raw, _dtype(form)).tobytes()
     found = elements.values(dataset.header.source, element, raw, name_of)
-    items: Iterable[bytes]
-    if form.made == "ragged":
-        items = (np.asarray(each).astype(form.dtype, copy=False).tobytes() for each in found)
-    elif form.made == "json":
-        items = (elements.unicode(each).encode() for each in _json(found, element))
-    else:
-        items = (elements.unicode(str(each)).encode() for each in found)
     parts = [len(found).to_bytes(4, "little")]
-    for each in items:
-        parts += (len(each).to_bytes(4, "little"), each)
+    for each in found:
+        vector = np.asarray(each).astype(form.dtype, copy=False).tobytes()
+        parts += (len(vector).to_bytes(4, "little"), vector)
     return b"".join(parts)
 
 

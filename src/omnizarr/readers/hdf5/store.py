@@ -16,7 +16,7 @@ from omnizarr.readers.hdf5.contents import DOCUMENT, Contents, View
 from omnizarr.readers.hdf5.file import File
 from omnizarr.readers.hdf5.superblock import SIGNATURE
 from omnizarr.stores import verbs
-from omnizarr.stores.base import Buffer, Buffers, Store
+from omnizarr.stores.base import Buffer, Buffers, Store, answers, as_prefix
 from omnizarr.stores.kinds import Place
 from omnizarr.stores.manifests import file as files
 from omnizarr.stores.manifests import opening
@@ -222,6 +222,13 @@ class HDF5Store(ManifestStore):
         """Return the format, and what of an object is not shown. Only that is read."""
         notes = [note for note in self._contents.at(path).notes if note.startswith(f"/{path}: ")]
         return {"format": self.format, **({"notes": list(dict.fromkeys(notes))} if notes else {})}
+
+    @answers(verbs.replaces_text)
+    def _replaces_text(self, prefix: str) -> bool:
+        """Return whether an array has U+FFFD in place of bytes that are not UTF-8."""
+        path = as_prefix(prefix)[:-1]
+        shown = self._contents.at(path).made.get(path)
+        return shown is not None and shown.must_replace_text()
 
     def _all_notes(self) -> tuple[str, ...]:
         return tuple(self._contents.whole().notes)

@@ -173,7 +173,7 @@ _UNSEEN: Final = frozenset[Verb[..., Any]](
     {
         *(verbs.lock, verbs.check_storable, verbs.as_stored, verbs.remembered),
         *(verbs.access, verbs.elsewhere, verbs.elements, verbs.blocks, verbs.chunks),
-        *(verbs.divided, verbs.places),
+        *(verbs.divided, verbs.places, verbs.replaces_text),
     }
 )
 _ONE_BY_ONE: Final = frozenset[Verb[..., Any]](

@@ -44,6 +44,7 @@ from omnizarr.nodes.location import StorePath, dialect_of, dialects_at
 from omnizarr.stores import LocalStore, pool, threads, verbs
 from omnizarr.stores.resolve import refuse_other_format
 from omnizarr.support.progress import Tracker
+from omnizarr.tools import unshown
 from omnizarr.tools.convert import files, inplace, journal, repositories, selecting, temporary, transfer
 from omnizarr.tools.convert.estimating import estimate as estimate_of
 from omnizarr.tools.convert.journal import Journal
@@ -63,6 +64,8 @@ from omnizarr.tools.translate.coding import KEEP, PORTABLE
 _ALL_SHOWN: Final = Remedy("{dry_run} shows all; {strict} converts what can be", dry_run=True, strict=False)
 _WITH_CHUNKS: Final = frozenset({"copied", "recompressed", "encoded"})
 """How nodes with chunks of their own were converted."""
+_READ: Final = _WITH_CHUNKS | {"done before"}
+"""The same with nodes that were converted earlier."""
 _IN_ONE_FILE: Final = frozenset({"zip", "sqlite", "lmdb", "icechunk session"})
 """Stores, as their origin names them, that keep all values in one file, which does not become smaller; or for good."""
 _AGAIN: Final = "converted again: its chunks have changed since the conversion began"
@@ -136,7 +139,7 @@ def run(task: Task) -> Conversion:
             return replace(report, nodes=_with_passes(report.nodes, plans, place, task))
         workers = opened.enter_context(executor(task.scheduler))
         work = _Work(task, plans, place, workers, _temporary(opened, task, place))
-        nodes = tuple(_with_repairs(task, found.where, notes, work.run()))
+        nodes = tuple(_with_repairs(task, found.where, notes, _with_texts(found.where, work.run())))
         return replace(report, nodes=nodes, seconds=time.monotonic() - began)
 
 
@@ -170,6 +173,14 @@ def _with_repairs(
         texts = [note.message for note in notes.get(path, ()) if _matters(note)]
         remarks = tuple(f"netCDF reads it otherwise ({text}), and omnizarr.netcdf copies it as meant" for text in texts)
         yield replace(each, remarks=(*each.remarks, *again, *remarks)) if texts or again else each
+
+
+def _with_texts(where: StorePath, nodes: Iterable[NodeReport]) -> Iterator[NodeReport]:
+    """Yield reports, with losses where the source was read with U+FFFD in place of bytes that are not UTF-8."""
+    for each in nodes:
+        at = where.at(f"{where.prefix}{each.path}".rstrip("/"))
+        lost = tuple(unshown.texts(at, each.path)) if each.how in _READ else ()
+        yield replace(each, losses=(*each.losses, *lost)) if lost else each
 
 
 def _matters(note: Note) -> bool:

@@ -38,7 +38,7 @@ from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.packing import Packing
 from omnizarr.stores import MemoryStore, verbs
-from omnizarr.stores.manifests.store import ManifestStore
+from omnizarr.tools import unshown
 from omnizarr.tools.convert import files, journal
 from omnizarr.tools.convert.report import How, NodeReport
 from omnizarr.tools.convert.sources import Node, Source, is_failure, is_implied
@@ -189,7 +189,7 @@ def plan(
     if source.where.store.exists(source.where.prefix + journal.KEY):
         what, why = "arrays that do not exist yet", "the source is itself a conversion that was not finished"
         steps[0] = replace(steps[0], losses=(Loss("", "", what, f"{why}: resume that first"), *steps[0].losses))
-    if losses := tuple(_of_file(source.where)):
+    if losses := tuple(unshown.noted(source.where, is_array=is_alone)):
         steps[0] = replace(steps[0], losses=(*losses, *steps[0].losses))
     if whole.remark:
         steps[0] = replace(steps[0], remarks=(f"the source cannot be listed: {whole.remark}", *steps[0].remarks))
@@ -220,14 +220,6 @@ def _added(nodes: Nodes, walked: Iterable[Node]) -> Iterator[tuple[str, Found[Me
 _ADDED: Final = "the source does not have it: the convention needs it"
 _LONGEST_LINE: Final = 2**24
 """Coordinates that are read, at most."""
-
-
-def _of_file(where: StorePath) -> Iterator[Loss]:
-    """Yield what the reader of a file of another format does not show."""
-    if isinstance(where.store, ManifestStore) and not where.path:
-        for note in where.store.notes:
-            what, _, why = note.partition(": ")
-            yield Loss("", "", what, why or "it is not shown")
 
 
 def _with_files(made: Plan) -> Plan:

@@ -31,7 +31,7 @@ from omnizarr.stores.base import RESERVED
 from omnizarr.stores.local.folders import Folder
 from omnizarr.stores.urls import scheme_of
 from omnizarr.support.progress import Progress, Tick, Tracker
-from omnizarr.tools import strangers
+from omnizarr.tools import strangers, unshown
 from omnizarr.tools.convert import files, journal, transfer
 from omnizarr.tools.convert.sources import Source
 from omnizarr.tools.edit import places, rm, unfinished
@@ -202,7 +202,7 @@ class Copy:
             copied = self._begin(shown.tick)
             renew(self.target)
         moved = nczarr_members.arrive(self.source, self.target, nczarr_members.listed(self.source).marks)
-        remarks = (*moved, *self._remarks(), *self.left)
+        remarks = (*moved, *self._remarks(), *self.left, *map(unshown.in_words, unshown.below(self.source)))
         return replace(outcome, keys=copied.values, bytes_stored=copied.nbytes, verified=self.verify, remarks=remarks)
 
     def _files(self) -> tuple[str, ...]:
