@@ -299,18 +299,39 @@ def test_a_change_is_made_once_when_the_last_answer_is_lost(place, proxy, fault,
     assert not uploads(place)
 
 
-def test_a_server_that_has_no_time_for_copies_gets_the_whole(place, proxy):
+EXPIRED = Answer(400, body=b"<Error><Code>ExpiredToken</Code></Error>")
+
+
+@pytest.mark.parametrize(
+    ("step", "fault"),
+    [(COPY, Answer(503)), (COPY, EXPIRED), (BEGIN, EXPIRED), (PART, EXPIRED), (END, EXPIRED)],
+    ids=["503", "copy", "begin", "part", "end"],
+)
+def test_a_server_that_fails_once_gets_the_whole_and_copies_later(place, proxy, step, fault):
     theirs, expected = create(place)
     ours = by("native", place.at(proxy.endpoint), **FAST)
     ours[0] = expected[0] = 7
-    proxy.fault(Answer(503), **COPY, times=math.inf)
+    sent(proxy)
+    proxy.fault(fault, **step, times=math.inf)
     ours[1] = expected[1] = 8
-    assert "abort" in sent(proxy)[0]
+    kinds, nbytes = sent(proxy)
+    assert ("abort" in kinds) == (step is not BEGIN)
+    assert nbytes > SIZE
     proxy.heal()
     ours[2] = expected[2] = 9
     assert sent(proxy)[0][-4:] == ["begin", "copy", "put", "end"]
     np.testing.assert_array_equal(theirs[...], expected)
     assert not uploads(place)
+
+
+def test_a_server_that_fails_at_first_is_not_asked_again_at_once(place, proxy):
+    theirs, expected = create(place)
+    ours = by("native", place.at(proxy.endpoint), **FAST)
+    proxy.fault(EXPIRED, **BEGIN, times=math.inf)
+    for number in range(3):
+        ours[number] = expected[number] = number + 1
+        assert ("begin" in sent(proxy)[0]) == (number == 0)
+    np.testing.assert_array_equal(theirs[...], expected)
 
 
 def test_a_change_that_is_given_up_leaves_nothing_behind(place, proxy):

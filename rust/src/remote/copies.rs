@@ -9,7 +9,7 @@
 
 use std::fmt::Write as _;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -53,6 +53,23 @@ const LONGEST_ANSWER: usize = 8 * 1024 * 1024;
 /// The option of a key with which the server encrypts, and which comes with each request.
 const OWN_KEY: &str = "aws_sse_customer_key_base64";
 
+/// Seconds for which a server is not asked again that failed, and of which it is not known whether it is able.
+const REST: u64 = 30;
+/// Errors of requests of any kind, which say nothing of copies: credentials and clocks, connections, and servers that are busy.
+const PASSING: [&str; 11] = [
+    "ExpiredToken",
+    "InvalidToken",
+    "InvalidAccessKeyId",
+    "TokenRefreshRequired",
+    "RequestTimeTooSkewed",
+    "RequestTimeout",
+    "IncompleteBody",
+    "SlowDown",
+    "Throttling",
+    "InternalError",
+    "ServiceUnavailable",
+];
+
 /// What is known of a server.
 const UNKNOWN: u8 = 0;
 const ABLE: u8 = 1;
@@ -69,6 +86,9 @@ pub struct Copier {
     known: AtomicU8,
     /// How often another writer seemed to be faster before anything was made.
     conflicts: AtomicUsize,
+    begun: Instant,
+    /// Until how many seconds after the beginning nothing is tried, as it did not work, and never has.
+    rests_until: AtomicU64,
 }
 
 /// Why a value was not made in this way.
@@ -108,13 +128,16 @@ impl Copier {
             retries,
             known: AtomicU8::new(UNKNOWN),
             conflicts: AtomicUsize::new(0),
+            begun: Instant::now(),
+            rests_until: AtomicU64::new(0),
         })
     }
 
-    /// Whether the server may be able to copy parts.
+    /// Whether the server may be able to copy parts, and did not just fail.
     #[must_use]
     pub fn may_copy(&self) -> bool {
         self.known.load(Ordering::Relaxed) != UNABLE
+            && self.begun.elapsed().as_secs() >= self.rests_until.load(Ordering::Relaxed)
     }
 
     /// Send a signed request, again if it fails as it need not.
@@ -187,7 +210,7 @@ impl Copier {
             }
             StatusCode::PRECONDITION_FAILED => Err(Stop::Conflict),
             StatusCode::NOT_FOUND if self.known.load(Ordering::Relaxed) == ABLE => Err(Stop::Conflict),
-            _ => Err(Stop::Unable),
+            status => Err(refusal(status, &answer.body)),
         }
     }
 
@@ -210,15 +233,20 @@ impl Copier {
             Ok(_) => return Err(Stop::Unable),
         }
         // There is no such part: if the server takes no notice of the condition, it has nothing to complete.
-        match self.complete(place, upload, &[NEVER.to_owned()], NEVER).await?.status {
+        let answer = self.complete(place, upload, &[NEVER.to_owned()], NEVER).await?;
+        match answer.status {
             StatusCode::PRECONDITION_FAILED => Ok(()),
-            _ => Err(Stop::Unable),
+            status if status.is_success() => Err(Stop::Unable),
+            status => Err(refusal(status, &answer.body)),
         }
     }
 
     /// See whether the parts have the sizes that they should have: whether the server takes notice of ranges.
     async fn check_sizes(&self, place: &Place<'_>, upload: &str, sizes: &[u64]) -> Result<(), Stop> {
         let answer = self.send(place, Method::GET, &[("uploadId", upload)], &[], "").await?;
+        if !answer.status.is_success() {
+            return Err(refusal(answer.status, &answer.body));
+        }
         let mut found = Vec::new();
         let mut rest = answer.body.as_str();
         while let Some(part) = element(rest, "Part") {
@@ -227,7 +255,7 @@ impl Copier {
         }
         // A list of more than a thousand is divided.
         let expected = &sizes[..sizes.len().min(found.len().max(1))];
-        if answer.status.is_success() && found == expected { Ok(()) } else { Err(Stop::Unable) }
+        if found == expected { Ok(()) } else { Err(Stop::Unable) }
     }
 }
 
@@ -257,8 +285,13 @@ impl Place<'_> {
                 let is_likely = is_able || copier.conflicts.fetch_add(1, Ordering::Relaxed) < MOST_CONFLICTS;
                 is_likely.then_some(Put::Conflict)
             }
-            Err(Stop::Failed) if is_able => None,
-            Err(_) => {
+            Err(Stop::Failed) => {
+                if !is_able {
+                    copier.rests_until.store(copier.begun.elapsed().as_secs() + REST, Ordering::Relaxed);
+                }
+                None
+            }
+            Err(Stop::Unable) => {
                 copier.known.store(UNABLE, Ordering::Relaxed);
                 None
             }
@@ -334,7 +367,7 @@ impl Place<'_> {
         }
         match answer.status {
             StatusCode::PRECONDITION_FAILED | StatusCode::CONFLICT | StatusCode::NOT_FOUND => Err(Stop::Conflict),
-            _ => Err(Stop::Unable),
+            status => Err(refusal(status, &answer.body)),
         }
     }
 
@@ -383,8 +416,23 @@ fn divided(size: u64) -> Vec<Range<u64>> {
 fn stop(error: &object_store::Error) -> Stop {
     let text = error.to_string();
     let is_final =
-        ["400", "401", "403", "404", "405", "501"].iter().any(|code| text.contains(&format!("status code: {code}")));
+        ["400", "403", "404", "405", "501"].iter().any(|code| text.contains(&format!("status code: {code}")));
+    if is_final && !passes(&text) { Stop::Unable } else { Stop::Failed }
+}
+
+/// What an answer means that is no success: whether the server says that it does not know such requests, or forbids them.
+fn refusal(status: StatusCode, body: &str) -> Stop {
+    let is_final = match status {
+        StatusCode::NOT_IMPLEMENTED | StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_FOUND => true,
+        StatusCode::BAD_REQUEST | StatusCode::FORBIDDEN => !passes(element(body, "Code").unwrap_or_default()),
+        _ => false,
+    };
     if is_final { Stop::Unable } else { Stop::Failed }
+}
+
+/// Whether a text names an error that says nothing of the kind of the request.
+fn passes(text: &str) -> bool {
+    PASSING.iter().any(|code| text.contains(code))
 }
 
 /// Receive the text of an answer; None if it breaks off, or is too long.
@@ -456,6 +504,22 @@ mod tests {
         );
         assert_eq!(element(xml, "Size"), None);
         assert_eq!(element("<Part", "Part"), None);
+    }
+
+    #[test]
+    fn only_answers_about_such_requests_are_final() {
+        let is_final = |status, code: &str| {
+            matches!(refusal(status, &format!("<Error><Code>{code}</Code></Error>")), Stop::Unable)
+        };
+        assert!(is_final(StatusCode::NOT_IMPLEMENTED, "NotImplemented"));
+        assert!(is_final(StatusCode::METHOD_NOT_ALLOWED, ""));
+        assert!(is_final(StatusCode::BAD_REQUEST, "InvalidRequest"));
+        assert!(is_final(StatusCode::FORBIDDEN, "AccessDenied"));
+        assert!(!is_final(StatusCode::FORBIDDEN, "RequestTimeTooSkewed"));
+        assert!(!is_final(StatusCode::BAD_REQUEST, "ExpiredToken"));
+        assert!(!is_final(StatusCode::UNAUTHORIZED, "Unauthorized"));
+        assert!(!is_final(StatusCode::CONFLICT, "OperationAborted"));
+        assert!(matches!(refusal(StatusCode::FORBIDDEN, "no XML"), Stop::Unable));
     }
 
     #[test]
