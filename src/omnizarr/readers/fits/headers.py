@@ -46,7 +46,7 @@ class Source(Bytes):
 
     def __init__(self, file: File, head: bytes) -> None:
         super().__init__(file)
-        self._blocks[0] = head  # which has been read to recognise the file
+        self._keep(0, head)  # which has been read to recognise the file
 
 
 class Unit(NamedTuple):

@@ -5,14 +5,18 @@ Spec: HDF5 File Format Specification, IV.A.2.m "The Attribute Message", IV.A.2.v
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from omnizarr.errors import MetadataError
 from omnizarr.readers.hdf5 import btrees, datatypes, heaps, messages
 from omnizarr.readers.hdf5.datatypes import Dataspace, Datatype
 from omnizarr.readers.hdf5.messages import Header
 from omnizarr.readers.hdf5.source import Cursor, decode
+
+_SIZES: Final = struct.Struct("<3H")  # of name, datatype and dataspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +110,7 @@ def _attribute(cursor: Cursor) -> Attribute:
     source, address = cursor.source, cursor.address
     version = cursor.version("the attribute", 1, 2, 3)
     flags = cursor.uint(1) if version > 1 else cursor.uint(1) & 0
-    sizes = [cursor.uint(2) for _ in range(3)]
+    sizes = cursor.unpack(_SIZES)
     if version == 3:
         cursor.skip(1)
     parts = []

@@ -6,11 +6,13 @@ Spec: HDF5 File Format Specification, III.B "Group Symbol Table Nodes", IV.A.2.c
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from omnizarr.readers.hdf5 import btrees, heaps, messages
 from omnizarr.readers.hdf5.messages import Header
 from omnizarr.readers.hdf5.source import Cursor, decode
+
+_OF_GROUPS: Final = frozenset({messages.SYMBOL_TABLE, messages.LINK_INFO, messages.LINK})
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +43,7 @@ class Link:
 
 def is_group(header: Header) -> bool:
     """Return whether an object is a group."""
-    kinds = {each.kind for each in header.messages}
-    return not kinds.isdisjoint({messages.SYMBOL_TABLE, messages.LINK_INFO, messages.LINK})
+    return any(each.kind in _OF_GROUPS for each in header.messages)
 
 
 def read(header: Header) -> dict[str, Link]:
@@ -64,27 +65,22 @@ def _old(cursor: Cursor) -> list[Link]:
     tree, heap = cursor.defined("the B-tree of a group"), heaps.local(source, cursor.defined("the names of a group"))
     found = []
     walk = source.visits("the symbol tables of a group")
-    size = source.length_size + source.offset_size + 24
+    form, undefined = source.form("NAI4x16s"), (1 << 8 * source.offset_size) - 1
     for at in btrees.leaves(source, tree):
         head = source.cursor(at, 8)
         head.signature(b"SNOD")
         head.version("the symbol table", 1)
         head.skip(1)
         count = head.uint(2)
-        walk.visit(at, 8 + count * size)
-        entries = source.cursor(at + 8, count * size)
-        for _ in range(count):
-            # The text of the format says bytes of an address, and the HDF5 library writes those of a length.
-            name = decode(heaps.text_at(heap, entries.uint(source.length_size)))
-            address = entries.address_or_none()
-            kind = entries.uint(4)
-            entries.skip(4)
-            scratch = entries.take(16)
+        walk.visit(at, 8 + count * form.size)
+        # The text of the format says bytes of an address, and the HDF5 library writes those of a length.
+        for name_at, address, kind, scratch in form.iter_unpack(source.read(at + 8, count * form.size)):
+            name = decode(heaps.text_at(heap, name_at))
             if kind == 2:
                 target = decode(heaps.text_at(heap, int.from_bytes(scratch[:4], "little")))
                 found.append(Link(name, "soft", target=target))
             else:
-                found.append(Link(name, "hard", address))
+                found.append(Link(name, "hard", None if address == undefined else address))
     return found
 
 

@@ -69,12 +69,11 @@ class GlobalHeap:
         cursor.skip(head.at)
         data = memoryview(cursor.data)
         found: dict[int, memoryview] = {}
-        while cursor.left >= 8 + source.length_size:
-            number = cursor.uint(2)
+        form = source.form("H6xN")
+        while cursor.left >= form.size:
+            number, length = cursor.unpack(form)
             if not number:
                 break
-            cursor.skip(6)
-            length = cursor.length()
             start = cursor.at
             cursor.skip(length)
             found[number] = data[start : start + length]

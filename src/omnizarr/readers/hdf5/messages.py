@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from omnizarr.readers.hdf5 import heaps
 from omnizarr.readers.hdf5.source import SEAL, Cursor, Source
@@ -19,6 +19,7 @@ FILTERS, ATTRIBUTE, SHARED_TABLE, CONTINUATION, SYMBOL_TABLE = 0x0B, 0x0C, 0x0F,
 CHUNK_RANK, ATTRIBUTE_INFO, REFERENCES, IMAGES = 0x13, 0x15, 0x16, 0x18
 
 _HEAD: Final = struct.Struct("<HHB3x")  # of a message: type, bytes, flags
+_OLD: Final = struct.Struct("<xHII")  # behind the version of old headers: number of messages, links, bytes
 _SHORT: Final = struct.Struct("<BHB")  # the same in new headers
 _SHARED: Final = 2
 _MUST_KNOW: Final = 1 << 7  # "fail if unknown, always"
@@ -28,8 +29,7 @@ _BLOCKS: Final = 1 << 12  # continuations of one header
 _DEPTH: Final = 8  # shared messages that lead to shared messages
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(NamedTuple):
     """A message of an object header.
 
     Attributes
@@ -108,19 +108,23 @@ def _read(source: Source, address: int, depth: int) -> Header:
 
 def _old(source: Source, cursor: Cursor) -> tuple[list[tuple[Message, int]], int]:
     cursor.version("the object header", 1)
-    cursor.skip(1)
-    cursor.skip(2)  # the number of messages, which some writers state wrongly, and libhdf5 does not need either
-    links, size = cursor.uint(4), cursor.uint(4)
+    # Some writers state a wrong number of messages, and libhdf5 does not need it either.
+    _, links, size = cursor.unpack(_OLD)
     walk = source.visits("an object header")
     blocks = [(cursor.address + 16, size)]
     found: list[tuple[Message, int]] = []
     for at, length in blocks:
         walk.visit(at, length)
         block = source.cursor(at, length)
-        while block.left >= 8:
-            kind, length_here, flags = block.unpack(_HEAD)
-            place = at + block.at
-            found.append((Message(kind, place, block.take(length_here)), flags))
+        start = 0
+        while length - start >= _HEAD.size:
+            kind, length_here, flags = _HEAD.unpack_from(block.data, start)
+            start += _HEAD.size
+            if start + length_here > length:
+                block.at = start
+                block.take(length_here)  # which says what is wrong
+            found.append((Message(kind, at + start, block.data[start : start + length_here]), flags))
+            start += length_here
             if kind == CONTINUATION:
                 _continue(found[-1][0], source, blocks)
     return found, links

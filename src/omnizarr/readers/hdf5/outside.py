@@ -85,22 +85,16 @@ class Files:
         self.listed = [file.source.file]
         self._opened: dict[str, Files | None] = {}
         self._allowed = allowed or Trust(trust.INSIDE)
-        self._roots = self._own_roots() if roots is None else roots
-        key = self._named(file.source.key)
-        if key is not None:
-            self.known.setdefault(key, file.source.file)
-
-    def _own_roots(self) -> tuple[Path, ...]:
-        store = self.file.source.store
-        if not isinstance(store, LocalStore):
-            return ()
-        path = Path(store.real_root(), self.file.source.key)
-        return path.parent, Path(os.path.realpath(path)).parent, *map(Path, self._allowed.directories)
-
-    def _named(self, key: str) -> str | None:
-        """Return under which key of `known` a file of the store is."""
-        store = self.file.source.store
-        return str(os.path.realpath(Path(store.real_root(), key))) if isinstance(store, LocalStore) else key
+        store, key = file.source.store, file.source.key
+        if isinstance(store, LocalStore):
+            path = Path(store.real_root(), key)
+            # The root has no links, so mostly one look suffices.
+            real = path if "/" not in key and not path.is_symlink() else Path(os.path.realpath(path))
+            key = str(real)
+            if roots is None:
+                roots = path.parent, real.parent, *map(Path, self._allowed.directories)
+        self._roots = roots or ()
+        self.known.setdefault(key, file.source.file)
 
     def place_of(self, file: files.File) -> int:
         """Return the number of a file among `listed`, to which it is added."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 import struct
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from typing import Any, Final, NoReturn, TypeVar
 
 import numpy as np
@@ -22,12 +23,16 @@ from omnizarr.codecs import checksums
 from omnizarr.errors import MetadataError, NodeNotFoundError, OmnizarrError, Remedy
 from omnizarr.stores.base import Buffers
 from omnizarr.stores.manifests.file import FIRST, File
+from omnizarr.support.memo import Memo
 
 T = TypeVar("T")
 
 SPEC: Final = "HDF5 File Format Specification"
 
 _BLOCK: Final = 1 << 16  # bytes that a small read fetches
+NEAR: Final = 1 << 13
+"""The same of a file of this machine, where memory for more takes longer than another read."""
+_MOST_NEAR: Final = 8  # blocks that are read with one behind others that were read
 _MOST_EXPECTED: Final = 256  # blocks that are fetched at once
 _CACHED: Final = 1 << 26  # bytes of blocks that are kept, where each request takes time
 _CACHED_NEAR: Final = 1 << 22  # the same elsewhere: the system keeps files of this machine
@@ -38,8 +43,9 @@ _MOST_AHEAD: Final = 32
 _SMALL: Final = 1 << 25  # bytes of a file of which more is fetched ahead in any case: it takes less time than requests
 _TASKS: Final = 1024  # that `together` does side by side
 _SHORT: Final = 256  # bytes of a message that are compared with others
-_MOST_PARSED: Final = 4096
+_parsed: Final[Memo[tuple[Any, int]]] = Memo(4096, exact=True)
 _UNDEFINED: Final = b"\xff" * 8
+_CODES: Final = {2: "H", 4: "I", 8: "Q"}  # of widths that a superblock may have
 SEAL: Final = 4
 """Bytes of a checksum of metadata."""
 _ROUNDS: Final = 64  # after which it does them one after the other
@@ -90,39 +96,58 @@ class Source:
         self.is_open = False
         self._blocks: dict[int, bytes] = {}
         self.is_far = not file.is_local and self.store.features.concurrency > 1
+        self._step = NEAR if file.is_local else _BLOCK  # bytes of a block
         self._ahead = _AHEAD
         self._unused: set[int] = set()  # blocks that were fetched ahead last, and not needed yet
         self._wanted: set[int] | None = None  # blocks that tasks need, while they are tried
         self._thread = 0  # that tries them
-        self._parsed: dict[Any, Any] = {}
         self._images: list[tuple[int, bytes]] = []
         self.memo: dict[Any, Any] = {}
         if self.is_far:
             self._keep(0, bytes(file.head(FIRST)))
-            file.forget_head()
+        elif (head := file.kept_head) is not None:
+            self._keep(0, bytes(head))
+        file.forget_head()
 
     def read(self, address: int, length: int) -> bytes:
         """Return bytes at an address. Raises MetadataError if they are not all in the file."""
-        start = self._checked(address, length)
+        start = self.base + address
+        if address < 0 or length < 0 or start + length > self.size:
+            self._checked(address, length)  # which says what is wrong
         if not length:
             return b""
-        number, skip = divmod(start, _BLOCK)
         if length >= _BLOCK:
             return self._read_large(start, start + length)
-        block = self._block(number)
-        if skip + length <= len(block):
-            return block[skip : skip + length]
-        return block[skip:] + self._block(number + 1)[: length - (len(block) - skip)]
+        number, skip = divmod(start, self._step)
+        stop = skip + length
+        if stop <= self._step:
+            block = self._blocks.get(number)
+            if block is None or self._unused:
+                block = self._block(number)
+            return block[skip:stop]
+        if self.is_far:
+            return self._block(number)[skip:] + self._block(number + 1)[: stop - self._step]
+        return self._read_several(number, -(-stop // self._step))[skip:stop]
+
+    def _read_several(self, first: int, count: int) -> bytes:
+        """Return blocks from `first` on, of which those that are missing are read at once."""
+        blocks = [self._blocks.get(number) for number in range(first, first + count)]
+        if None in blocks:
+            start = first * self._step
+            data = self._fetch(start, min(start + count * self._step, self.size))
+            self._keep(first, data)
+            return data
+        return b"".join(filter(None, blocks))
 
     def _read_large(self, start: int, stop: int) -> bytes:
-        numbers = range(start // _BLOCK, -(-stop // _BLOCK))
+        numbers = range(start // self._step, -(-stop // self._step))
         missing = [number for number in numbers if number not in self._blocks] if self.is_far else numbers
         if missing and self._is_tried():
             self._want(missing)
         if missing:
             return self._fetch(start, stop)
         data = b"".join(self._blocks[number] for number in numbers)
-        return data[start - numbers.start * _BLOCK : stop - numbers.start * _BLOCK]
+        return data[start - numbers.start * self._step : stop - numbers.start * self._step]
 
     def read_each(self, addresses: Iterable[int], length: int) -> NDArray[np.uint8]:
         """Return pieces of one length at many addresses, as rows. What lies beyond the end of the file is zero."""
@@ -161,7 +186,7 @@ class Source:
             return [self.read(*part) for part in parts]
         base, blocks = self.base, self._blocks
         spans = [(base + address, base + address + length) for address, length in parts]
-        known = [start // _BLOCK in blocks and (stop - 1) // _BLOCK in blocks for start, stop in spans]
+        known = [start // self._step in blocks and (stop - 1) // self._step in blocks for start, stop in spans]
         for part, (start, stop) in zip(parts, spans, strict=True):
             if start < base or stop > self.size:
                 self._checked(*part)  # which says what is wrong
@@ -172,7 +197,7 @@ class Source:
         ]
 
     def _has(self, span: tuple[int, int]) -> bool:
-        return all(number in self._blocks for number in range(span[0] // _BLOCK, -(-span[1] // _BLOCK)))
+        return all(number in self._blocks for number in range(span[0] // self._step, -(-span[1] // self._step)))
 
     def expect(self, addresses: Iterable[int], length: int = 1) -> None:
         """Fetch `length` bytes at addresses that are read soon, where several requests at once save time."""
@@ -187,7 +212,8 @@ class Source:
             start = self.base + each
             if 0 <= start < self.size:
                 stop = min(self.base + end, self.size)
-                numbers.update(range(start // _BLOCK, min(-(-stop // _BLOCK), start // _BLOCK + _MOST_EXPECTED)))
+                first = start // self._step
+                numbers.update(range(first, min(-(-stop // self._step), first + _MOST_EXPECTED)))
             if len(numbers) > 2 * _MOST_EXPECTED:
                 break
         self._fetch_blocks(numbers)
@@ -248,7 +274,7 @@ class Source:
         """Note blocks that a task needs, and those behind them: what belongs together lies together."""
         assert self._wanted is not None  # noqa: S101 - as a task is tried
         if len(self._wanted) < _MOST_EXPECTED:
-            last = -(-self.size // _BLOCK) - 1
+            last = -(-self.size // self._step) - 1
             self._wanted.update((*numbers[:_MOST_EXPECTED], min(numbers[-1] + 1, last)))
         raise _Missing
 
@@ -282,18 +308,24 @@ class Source:
         return self.cursor(address, max(0, min(length, self.size - self.base - address)))
 
     def parsed(self, cursor: Cursor, parse: Callable[[Cursor], T]) -> T:
-        """Return what a cursor at its beginning leads to. It is parsed once for all short messages that are equal."""
+        """Return what a cursor at its beginning leads to. It is parsed once for all short messages that are equal.
+
+        That is what `parse` makes of the message itself, without the file that it is in.
+        """
         if cursor.at or len(cursor.data) > _SHORT:
             return parse(cursor)
-        key = parse, cursor.data
-        known = self._parsed.get(key)
+        key = parse, cursor.data, self.offset_size, self.length_size
+        known = _parsed.known(key)
         if known is None:
             found = parse(cursor)
-            if len(self._parsed) < _MOST_PARSED:
-                self._parsed[key] = found, cursor.at
+            _parsed.put(key, (found, cursor.at))
             return found
         found, cursor.at = known
         return found
+
+    def form(self, of_widths: str) -> struct.Struct:
+        """Return a form of numbers, in which ``A`` is an address and ``N`` a length."""
+        return _form(of_widths, self.offset_size, self.length_size)
 
     def visits(self, title: str) -> Walk:
         """Return what checks a walk over parts of the file that cannot overlap."""
@@ -338,7 +370,7 @@ class Source:
             if self._is_tried():
                 self._want([number])
             start, stop = self._span_of(number)
-            self._keep(start, self._fetch(start * _BLOCK, min(stop * _BLOCK, self.size)))
+            self._keep(start, self._fetch(start * self._step, min(stop * self._step, self.size)))
             if self.is_far:
                 self._unused.update(range(start, stop))
             found = self._blocks[number]
@@ -349,7 +381,10 @@ class Source:
     def _span_of(self, number: int) -> tuple[int, int]:
         """Return which blocks are fetched if one is missing: more than before if most of those before were used."""
         if not self.is_far:
-            return number, number + 1
+            count = 1  # more where a file is read from one end to the other
+            while count < _MOST_NEAR and number - count in self._blocks:
+                count += 1
+            return number, min(number + count, -(-self.size // self._step))
         is_of_use = 2 * len(self._unused) < self._ahead or self.is_small
         self._ahead = min(2 * self._ahead, _MOST_AHEAD) if is_of_use else max(1, self._ahead // 2)
         self._unused.clear()
@@ -357,7 +392,7 @@ class Source:
         start = stop = number
         while start > first and start - 1 not in self._blocks:
             start -= 1
-        last = min(first + self._ahead, -(-self.size // _BLOCK))
+        last = min(first + self._ahead, -(-self.size // self._step))
         while stop < last and stop not in self._blocks:
             stop += 1
         return start, max(stop, number + 1)
@@ -371,20 +406,20 @@ class Source:
                 runs[-1][1] = number + 1
             else:
                 runs.append([number, number + 1])
-        spans = [(start * _BLOCK, min(stop * _BLOCK, self.size)) for start, stop in runs]
+        spans = [(start * self._step, min(stop * self._step, self.size)) for start, stop in runs]
         parts = self._images_in(spans, self.file.read(spans)) if spans else ()
         for (start, _), part in zip(runs, parts, strict=True):
             self._keep(start, bytes(part))
 
     def _keep(self, first: int, data: bytes) -> None:
         """Keep whole blocks of bytes that begin with block `first`, and the last one of the file."""
-        count = len(data) // _BLOCK
-        if count * _BLOCK < len(data) and first * _BLOCK + len(data) == self.size:
+        count = len(data) // self._step
+        if count * self._step < len(data) and first * self._step + len(data) == self.size:
             count += 1
-        if (len(self._blocks) + count) * _BLOCK > (_CACHED if self.is_far else _CACHED_NEAR):
+        if (len(self._blocks) + count) * self._step > (_CACHED if self.is_far else _CACHED_NEAR):
             self._blocks = {}
         for number in range(count):
-            self._blocks[first + number] = data[number * _BLOCK : (number + 1) * _BLOCK]
+            self._blocks[first + number] = data[number * self._step : (number + 1) * self._step]
 
     def _fetch(self, start: int, stop: int) -> bytes:
         (part,) = self._images_in([(start, stop)], self.file.read([(start, stop)]))
@@ -415,7 +450,12 @@ class Source:
         return found
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_blocks": {}, "_unused": set(), "_wanted": None, "_parsed": {}, "memo": {}}
+        return self.__dict__ | {"_blocks": {}, "_unused": set(), "_wanted": None, "memo": {}}
+
+
+@cache
+def _form(of_widths: str, offset_size: int, length_size: int) -> struct.Struct:
+    return struct.Struct("<" + of_widths.replace("A", _CODES[offset_size]).replace("N", _CODES[length_size]))
 
 
 def reason(error: Exception) -> str:

@@ -14,9 +14,10 @@ from omnizarr.errors import MetadataError, OmnizarrError, ReadOnlyError
 from omnizarr.readers.hdf5.arrays import Shown
 from omnizarr.readers.hdf5.contents import DOCUMENT, Contents, View
 from omnizarr.readers.hdf5.file import File
+from omnizarr.readers.hdf5.source import NEAR
 from omnizarr.readers.hdf5.superblock import SIGNATURE
 from omnizarr.stores import verbs
-from omnizarr.stores.base import Buffer, Buffers, Store, answers, as_prefix
+from omnizarr.stores.base import Buffer, Store, answers, as_prefix
 from omnizarr.stores.kinds import Place
 from omnizarr.stores.manifests import file as files
 from omnizarr.stores.manifests import opening
@@ -268,11 +269,13 @@ def open_place(place: Place, file: files.File | None = None) -> tuple[Store, str
             return None
         store, key = (file.store, file.key) if file is not None else place.file()
         head = b"" if file is None else bytes(file.head(_HEAD))
-        heads: Buffers = [head[start : start + len(SIGNATURE)] for start in _STARTS]
     else:
-        store, key = place.file()
-        heads = verbs.get_spans(store, key, [(start, start + len(SIGNATURE)) for start in _STARTS]) or []
-    if not any(bytes(each) == SIGNATURE for each in heads):
+        file = files.File.found(*place.file())
+        if file is None:
+            return None
+        store, key = file.store, file.key
+        head = bytes(file.keep_head(NEAR))  # with which reading begins
+    if not any(head.startswith(SIGNATURE, start) for start in _STARTS):
         return None
     place.refuse_options() if place.path is not None else None
     if not place.read_only:

@@ -376,11 +376,11 @@ class LocalStore(Store):
                 return self._open_into(opened, key)
             return self._open_otherwise(opened, key, error)
         parent = key.rpartition("/")[0]
-        if parent not in self._known:
-            if module is None:
-                self._admit(parent)
-            else:
+        if module is not None:
+            if parent not in self._known or not self._way.is_settled:
                 self._reached(parent)
+        elif parent not in self._known:
+            self._admit(parent)
         if files.FOLLOWS_LINKS and os.path.islink(self._base + key):  # opening does not report links
             self._inside(key)
         return True

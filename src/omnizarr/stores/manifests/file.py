@@ -231,8 +231,18 @@ class File:
             self._head = None
         return head
 
+    def keep_head(self, stop: int) -> Buffer:
+        """Return what `head` returns, and keep it until `forget_head` is called."""
+        self._head = head = self.head(stop)
+        return head
+
+    @property
+    def kept_head(self) -> Buffer | None:
+        """The first bytes, if they are kept."""
+        return self._head
+
     def forget_head(self) -> None:
-        """Forget the bytes that `first` has kept."""
+        """Forget the bytes that `first` or `keep_head` has kept."""
         self._head = None
 
     def _known(self, parts: Buffers, stop: int) -> Buffer:
@@ -253,6 +263,9 @@ class File:
 
     def _parts(self, spans: Sequence[Span]) -> Buffers | None:
         if not self._pinned():
+            if len(spans) == 1 and self.is_local:
+                part = self.store.get(self.key, spans[0])
+                return None if part is None else [part]
             return verbs.get_spans(self.store, self.key, spans)
         try:
             parts = self._reads(spans)  # type: ignore[misc]
