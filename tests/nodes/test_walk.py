@@ -3,6 +3,7 @@
 import random
 import threading
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -354,3 +355,10 @@ def test_what_refers_to_moved_nodes_is_looked_for_in_one_walk(key):
     store = FaultyStore(MemoryStore(hierarchy(3)))
     assert mentions.around(StorePath(store)).keys() == {"", "g", "g/t", "x"}
     assert [asked for _, asked in store.log].count(key) == 1
+
+
+def test_what_a_listing_raises_is_said_in_one_place():
+    """`NOT_LISTED`, which forgets neither of the two."""
+    root = Path(omnizarr.__file__).parent
+    found = [path for path in root.rglob("*.py") if "StoreError, NotImplementedError" in path.read_text("utf-8")]
+    assert found == [root / "stores" / "base.py"]

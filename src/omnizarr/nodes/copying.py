@@ -21,7 +21,7 @@ from omnizarr.nodes import detection, holdings
 from omnizarr.nodes.digests import Listed, Names, equal_names
 from omnizarr.nodes.location import StorePath, dialects_at
 from omnizarr.stores import LocalStore, Store, pool, verbs
-from omnizarr.stores.base import Buffer
+from omnizarr.stores.base import NOT_LISTED, Buffer
 from omnizarr.stores.manifests.file import File
 from omnizarr.support.lazy import Lazy
 from omnizarr.support.locks import RLock
@@ -332,7 +332,7 @@ class Layout:
             return None
         try:
             seen = sum(hash(key) for prefix in self._prefixes() for key in self._keys(prefix))
-        except (StoreError, NotImplementedError):
+        except NOT_LISTED:
             return None
         if seen == self._seen:
             return None
@@ -454,7 +454,7 @@ class Layout:
             if holdings.is_asked(self.source.store):
                 keys = (key for key in holdings.keys(self.source) if key.startswith(prefix))
             first = list(islice(keys, 1))
-        except (StoreError, NotImplementedError):
+        except NOT_LISTED:
             asked = self._asked()
             if asked is None:
                 raise

@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from omnizarr.errors import StoreError
 from omnizarr.stores import Store, verbs
+from omnizarr.stores.base import NOT_LISTED
 
 _Digests: TypeAlias = Iterator[tuple[str, bytes | None]]
 _Named: TypeAlias = tuple[Hashable, bytes | None]
@@ -58,7 +58,7 @@ class Listed(NamedTuple):
         found = self.again()
         try:
             first = list(islice(found, 1))
-        except (StoreError, NotImplementedError):
+        except NOT_LISTED:
             return None
         return chain(first, found)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
-from omnizarr.errors import OmnizarrError, StoreClosedError, StoreError, StoreTimeoutError
+from omnizarr.errors import OmnizarrError, StoreClosedError, StoreTimeoutError
 from omnizarr.formats import documents
 from omnizarr.model import JSON, GroupMetadata, Metadata, dimensions
 from omnizarr.nodes import detection
@@ -17,6 +17,7 @@ from omnizarr.nodes.consolidated import Snapshot
 from omnizarr.nodes.location import StorePath
 from omnizarr.nodes.walk import by_name
 from omnizarr.stores import Store, bounded
+from omnizarr.stores.base import NOT_LISTED
 from omnizarr.support.lazy import Lazy
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ _Names: TypeAlias = Callable[[StorePath, GroupMetadata], list[str] | None]
 def is_unlistable(error: BaseException) -> bool:
     """Return whether the error of a listing says that the store cannot list, and not that it fails at this moment."""
     is_momentary = isinstance(error, (StoreClosedError, StoreTimeoutError))
-    return isinstance(error, (StoreError, NotImplementedError)) and not is_momentary
+    return isinstance(error, NOT_LISTED) and not is_momentary
 
 
 def can_list(where: StorePath) -> bool:
@@ -46,7 +47,7 @@ def can_list(where: StorePath) -> bool:
         return False
     try:
         where.store.list_dir(where.prefix)
-    except (StoreError, NotImplementedError) as error:
+    except NOT_LISTED as error:
         if not is_unlistable(error):
             raise
         return False
@@ -59,7 +60,7 @@ def listed(where: StorePath, ask: Callable[[], T]) -> T | None:
         return None
     try:
         return ask()
-    except (StoreError, NotImplementedError):
+    except NOT_LISTED:
         if can_list(where):
             raise
         return None
@@ -87,7 +88,7 @@ def children(where: StorePath, metadata: GroupMetadata) -> list[str] | Named:
     """
     try:
         return detection.children(where)
-    except (StoreError, NotImplementedError) as error:
+    except NOT_LISTED as error:
         named = named_below(where, metadata) if is_unlistable(error) else None
         if named is None:
             raise

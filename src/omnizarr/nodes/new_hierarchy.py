@@ -13,7 +13,6 @@ from itertools import groupby, islice
 from operator import itemgetter
 from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
-from omnizarr.errors import StoreError
 from omnizarr.formats.contract import Dialect
 from omnizarr.formats.paths import paths_above
 from omnizarr.model import ArrayMetadata, GroupMetadata
@@ -23,6 +22,7 @@ from omnizarr.nodes.location import StorePath, normalize
 from omnizarr.nodes.naming import lists_members
 from omnizarr.nodes.renewing import together
 from omnizarr.stores import pool
+from omnizarr.stores.base import NOT_LISTED
 
 T = TypeVar("T")
 Formats: TypeAlias = Mapping[str, Sequence[Dialect]]
@@ -127,7 +127,7 @@ class _Creation(Generic[T]):
         self._formats.update(above.formats())
         if where.store.features.listing != "complete" or any(map(lists_members, above.groups())):
             return
-        with suppress(StoreError, NotImplementedError):
+        with suppress(*NOT_LISTED):
             keys = list(islice(where.store.list_prefix(where.prefix), _MOST_LISTED + 1))
             if len(keys) <= _MOST_LISTED:
                 skip = len(where.prefix)

@@ -28,7 +28,7 @@ from omnizarr.nodes import bindings, chunking, holdings
 from omnizarr.nodes.location import StorePath, chunk_prefix
 from omnizarr.settings import config
 from omnizarr.stores import Store, pool, verbs
-from omnizarr.stores.base import Buffer, Extent
+from omnizarr.stores.base import NOT_LISTED, Buffer, Extent
 from omnizarr.support.progress import Tick, silent
 
 if TYPE_CHECKING:
@@ -292,7 +292,7 @@ class _Laid:
         found = holdings.chunk_sizes(self.where, self.metadata)
         try:
             first = next(found, None)
-        except (StoreError, NotImplementedError) as error:
+        except NOT_LISTED as error:
             self._check_askable(error)
             yield from self._asked()
             return
@@ -318,7 +318,7 @@ class _Laid:
         found = holdings.coords(self.where, self.metadata)
         try:
             first = next(found, None)
-        except (StoreError, NotImplementedError) as error:
+        except NOT_LISTED as error:
             self._check_askable(error)
             yield from self.grid.coords()
             return

@@ -35,7 +35,7 @@ from dataclasses import dataclass, fields, replace
 from types import MappingProxyType, TracebackType
 from typing import Any, ClassVar, Concatenate, Final, Generic, Literal, NamedTuple, ParamSpec, Self, TypeAlias, TypeVar
 
-from omnizarr.errors import InvalidKeyError, ReadOnlyError
+from omnizarr.errors import InvalidKeyError, ReadOnlyError, StoreError
 from omnizarr.stores import conflicts, threads
 
 P = ParamSpec("P")
@@ -53,6 +53,11 @@ Request: TypeAlias = tuple[str, Span | None]
 
 Buffers: TypeAlias = list[Buffer]
 """Several values, or parts of one value."""
+
+NOT_LISTED: Final = (StoreError, NotImplementedError)
+"""What a listing raises if the store cannot list, or fails. A store that you write may have a `list` that raises
+NotImplementedError, and wrappers pass that on.
+"""
 
 Exclusion: TypeAlias = Literal["lock", "condition", "process"]
 """How writers of one value are kept from losing each other's changes. See `Features`."""

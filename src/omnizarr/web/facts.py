@@ -41,6 +41,7 @@ from omnizarr.nodes.showing.meaning import Setting
 from omnizarr.nodes.showing.slices import as_selector
 from omnizarr.pictures.numbers import numbers_of
 from omnizarr.stores import pool
+from omnizarr.stores.base import NOT_LISTED
 from omnizarr.stores.redaction import redact
 from omnizarr.support.locks import RLock
 from omnizarr.tools import describe, reaching
@@ -254,7 +255,7 @@ class Dataset:
         total, nodes = 0, []
         try:
             listing = self._members.of(group)
-        except (StoreError, NotImplementedError) as error:
+        except NOT_LISTED as error:
             note = words(error) if note is None else note
         else:
             total, nodes = len(listing.names), list(listing.page(offset, limit))

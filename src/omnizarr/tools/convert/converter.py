@@ -42,6 +42,7 @@ from omnizarr.nodes.copying import Copier
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath, dialect_of, dialects_at
 from omnizarr.stores import LocalStore, pool, threads, verbs
+from omnizarr.stores.base import NOT_LISTED
 from omnizarr.stores.resolve import refuse_other_format
 from omnizarr.support.progress import Tracker
 from omnizarr.tools import unshown
@@ -444,7 +445,7 @@ class _Work:
         store = self.root.store
         if self.root.home is not None or store.features.listing != "complete":
             return False
-        with suppress(StoreError, NotImplementedError):
+        with suppress(*NOT_LISTED):
             return next(iter(store.list_prefix(self.root.prefix)), None) is None
         return False
 
@@ -478,7 +479,7 @@ class _Work:
 
     def _remove_temporary(self) -> None:
         """Remove temporary objects, if there are any: in a store that cannot be listed there are none."""
-        with suppress(StoreError, NotImplementedError):
+        with suppress(*NOT_LISTED):
             temporary.remove(self.temporary)
 
     # -- nodes ---------------------------------------------------------------------------

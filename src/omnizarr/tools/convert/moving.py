@@ -30,7 +30,6 @@ from omnizarr.errors import (
     NotRepresentableError,
     OmnizarrError,
     Remedy,
-    StoreError,
     UnknownExtensionError,
     Wording,
 )
@@ -40,6 +39,7 @@ from omnizarr.nodes.copying import Copier
 from omnizarr.nodes.digests import Listed, Names, Unlike
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import MemoryStore, Store, pool, verbs
+from omnizarr.stores.base import NOT_LISTED
 from omnizarr.support.progress import Tick
 from omnizarr.tools.convert import temporary
 from omnizarr.tools.convert.routes import Constraints, Pass, Room, Route, coarse, passes, regions_of, route
@@ -261,7 +261,7 @@ class Move:
         is_asked = store.features.concurrency <= 1 or store.features.listing != "complete"
         if not self.resume or is_asked or self._at_most(_FEWEST):
             return None
-        with suppress(StoreError, NotImplementedError):
+        with suppress(*NOT_LISTED):
             return Names(map(hash, store.list_prefix(target.prefix)))
         return None
 
@@ -364,7 +364,7 @@ class Move:
         target = self.sides()[1]
         try:
             yield from map(target.key_of, target.listed())
-        except (StoreError, NotImplementedError):
+        except NOT_LISTED:
             return
 
     def bound(self, store: Store | None = None) -> Sides:

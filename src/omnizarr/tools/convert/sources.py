@@ -19,6 +19,7 @@ from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath, dialect_of
 from omnizarr.nodes.nczarr_objects import objects_at
 from omnizarr.nodes.walk import walk
+from omnizarr.stores.base import NOT_LISTED
 from omnizarr.tools import reaching
 
 
@@ -246,7 +247,7 @@ def _listed(where: StorePath, copies: Snapshot | None) -> list[str] | None:
     """Return the names that a listing shows; None if the store cannot be listed, and there are copies instead."""
     try:
         return detection.children(where)
-    except (StoreError, NotImplementedError) as error:
+    except NOT_LISTED as error:
         if copies is None or not naming.is_unlistable(error):
             raise
         return None

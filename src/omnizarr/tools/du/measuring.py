@@ -13,7 +13,7 @@ from sys import intern
 from typing import Any, Final, Literal
 
 from omnizarr.api import opening
-from omnizarr.errors import OmnizarrError, StoreError
+from omnizarr.errors import OmnizarrError
 from omnizarr.formats import DIALECTS
 from omnizarr.formats.paths import Above
 from omnizarr.model import ArrayMetadata
@@ -24,6 +24,7 @@ from omnizarr.nodes.group import Group
 from omnizarr.nodes.location import StorePath, chunk_prefix
 from omnizarr.nodes.members import UnreadableNode
 from omnizarr.stores import LocalStore, PrefixStore, Store, WrapperStore
+from omnizarr.stores.base import NOT_LISTED
 from omnizarr.support.memo import Memo
 from omnizarr.support.progress import Progress, Tracker
 from omnizarr.tools import describe, reaching
@@ -131,7 +132,7 @@ def run(store: Any, *, path: str | None, progress: Progress, storage_options: An
     try:
         with Tracker(progress, "counting", unit="key") as shown:
             count.list(shown)
-    except (StoreError, NotImplementedError) as error:
+    except NOT_LISTED as error:
         if naming.can_list(where):
             raise
         unlisted = f"{error}; {reaching.source_in_words(node)}" if isinstance(node, Group) else str(error)

@@ -27,7 +27,7 @@ from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath, dialect_of, dialects_at
 from omnizarr.nodes.renewing import renew
 from omnizarr.stores import LocalStore, Store, bounded, pool
-from omnizarr.stores.base import RESERVED
+from omnizarr.stores.base import NOT_LISTED, RESERVED
 from omnizarr.stores.local.folders import Folder
 from omnizarr.stores.urls import scheme_of
 from omnizarr.support.progress import Progress, Tick, Tracker
@@ -252,7 +252,7 @@ class Copy:
                 keys, nbytes = keys + 1, nbytes + size
             for name in self.files:
                 keys, nbytes = keys + 1, nbytes + (self.source.store.size(self.source.prefix + name) or 0)
-        except (StoreError, NotImplementedError):
+        except NOT_LISTED:
             return 0, None
         return keys, nbytes
 

@@ -23,6 +23,7 @@ from omnizarr.model.grids import Coords, Grid
 from omnizarr.nodes import bindings, chunking, holdings
 from omnizarr.nodes.array import Array
 from omnizarr.stores import pool
+from omnizarr.stores.base import NOT_LISTED
 from omnizarr.support.progress import Progress, Tracker
 from omnizarr.tools.streaming.chunks import Chunks
 
@@ -151,7 +152,7 @@ def _stored(chunks: Chunks, metadata: ArrayMetadata) -> Iterator[Coords]:
     found = holdings.coords(chunks.where, metadata)
     try:
         first = next(found, None)
-    except (StoreError, NotImplementedError) as error:
+    except NOT_LISTED as error:
         if chunks.grid.nchunks > _MOST_ASKED_FOR:
             raise StoreError(
                 f"the store cannot list keys, and there may be {chunks.grid.nchunks:,} chunks to ask for: {error}",

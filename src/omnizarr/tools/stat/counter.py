@@ -15,6 +15,7 @@ from omnizarr.errors import OmnizarrError, SchedulerError, StoreError
 from omnizarr.model import UNDEFINED
 from omnizarr.model.datatypes.optional import VALUE, absent, is_optional, present
 from omnizarr.nodes.packing import Packing
+from omnizarr.stores.base import NOT_LISTED
 from omnizarr.support import amounts
 from omnizarr.support.progress import Progress, Tick, Tracker
 from omnizarr.tools.stat.moments import Fields, Moments, of_elements
@@ -123,7 +124,7 @@ def _walk(elements: Elements) -> Walk:
 def _missing(chunks: Chunks) -> int | None:
     try:
         return chunks.grid.nchunks - sum(1 for _ in chunks.listed())
-    except (StoreError, NotImplementedError):
+    except NOT_LISTED:
         return None
 
 

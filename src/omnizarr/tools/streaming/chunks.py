@@ -26,6 +26,7 @@ from omnizarr.nodes import chunking, holdings
 from omnizarr.nodes.bindings import in_its_document
 from omnizarr.nodes.location import StorePath, chunk_prefix, dialect_of
 from omnizarr.stores import Store, pool, verbs
+from omnizarr.stores.base import NOT_LISTED
 from omnizarr.support.locks import RLock
 from omnizarr.tools.streaming.regions import Box, Regions
 
@@ -111,7 +112,7 @@ class Chunks:
     def listed(self) -> Iterator[Coords]:
         """Yield the coordinates of the chunks that are stored, in a store that lists.
 
-        Raises StoreError, NotImplementedError if it does not; StoreError if there are too many to be asked for.
+        Raises one of `NOT_LISTED` if it does not; StoreError if there are too many to be asked for.
         """
         if self.keys is None:
             return holdings.found(self.store, self.prefix, self.encoding, self.grid)
@@ -147,7 +148,7 @@ class Chunks:
         found = self.listed()
         try:
             first = list(itertools.islice(found, 1))
-        except (StoreError, NotImplementedError) as error:
+        except NOT_LISTED as error:
             if self.grid.nchunks > holdings.MOST_ASKED_FOR:
                 raise StoreError(
                     f"the store cannot be listed, and there may be {self.grid.nchunks} chunks: {error}",
@@ -160,7 +161,7 @@ class Chunks:
     def lacks_some(self) -> bool:
         """Return whether a chunk is missing; True if it would take too long to tell."""
         if not holdings.is_asked(self.store):
-            with suppress(StoreError, NotImplementedError):
+            with suppress(*NOT_LISTED):
                 return sum(1 for _ in self.listed()) < self.grid.nchunks
         if self.grid.nchunks > _MOST_LOOKED_FOR:
             return True
@@ -220,7 +221,7 @@ class Listing:
                 found = holdings.found(binding.store, binding.prefix, binding.keys, binding.grid)
                 try:
                     self._stored = sorted(itertools.islice(found, _MOST_LISTED + 1))
-                except (StoreError, NotImplementedError):
+                except NOT_LISTED:
                     self._is_of_use = False
                 if self._stored and len(self._stored) > _MOST_LISTED:
                     self._stored, self._is_of_use = None, False

@@ -11,10 +11,10 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from typing import Final
 
-from omnizarr.errors import StoreError
 from omnizarr.formats import DIALECTS
 from omnizarr.formats.paths import Above
 from omnizarr.nodes.location import StorePath
+from omnizarr.stores.base import NOT_LISTED
 
 _MOST: Final = 8
 """Chunks of an array whose keys are kept."""
@@ -71,7 +71,7 @@ class FewChunks:
         if not self.is_of_use:
             return
         most = _ENOUGH + _WORTH_IT * self._number
-        with suppress(StoreError, NotImplementedError):
+        with suppress(*NOT_LISTED):
             keys = self._top.store.list_prefix(self._top.prefix)
             for number, _ in enumerate(self.noting(keys)):
                 if number >= most:
