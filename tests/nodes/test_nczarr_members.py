@@ -322,6 +322,137 @@ def test_a_group_above_the_store_that_cannot_be_changed_is_told_of(tmp_path, mon
         omnizarr.open_group(path, mode="r+").create_group("k")
 
 
+OURS = {"a", "b", "g/c"}
+ARRIVALS = {
+    # a function of the dataset, another one, a hierarchy without marks and a netCDF file; what netCDF-C sees then
+    "convert a dataset": (
+        lambda path, other, *_: omnizarr.convert(other, path / "h", zarr_format=2),
+        OURS | {"h/a", "h/b", "h/g/c"},
+    ),
+    "convert to a store of the whole": (
+        lambda path, other, *_: omnizarr.convert(other, omnizarr.open(path, "r+").store_path / "g/h", zarr_format=2),
+        OURS | {"g/h/a", "g/h/b", "g/h/g/c"},
+    ),
+    "convert an array": (
+        lambda path, *_: omnizarr.convert(path / "a", path / "g/d", zarr_format=2),
+        OURS | {"g/d"},
+    ),
+    "convert an array out of reach": (lambda path, *_: omnizarr.convert(path / "g/c", path / "d", zarr_format=2), OURS),
+    "convert others": (lambda path, _, plain, __: omnizarr.convert(plain, path / "h/k", zarr_format=2), OURS),
+    "convert an array of others": (
+        lambda path, _, plain, __: omnizarr.convert(plain / "n", path / "p/n", zarr_format=2),
+        OURS,
+    ),
+    "convert over an array": (
+        lambda path, other, *_: omnizarr.convert(other, path / "a", zarr_format=2, overwrite=True),
+        {"b", "g/c", "a/a", "a/b", "a/g/c"},
+    ),
+    "convert over a group": (
+        lambda path, _, plain, __: omnizarr.convert(plain / "n", path / "g", zarr_format=2, overwrite=True),
+        {"a", "b"},
+    ),
+    "convert a file": (
+        lambda path, _, __, file: omnizarr.convert(file, path / "h", zarr_format=2),
+        OURS | {"h/v", "h/k/w"},
+    ),
+    "convert a file over an array": (
+        lambda path, _, __, file: omnizarr.convert(file, f"file://{path}/a#mode=nczarr", zarr_format=2, overwrite=True),
+        {"b", "g/c", "a/v", "a/k/w"},
+    ),
+    "rechunk": (lambda path, *_: omnizarr.rechunk(path / "a", path / "d", chunks=(2,)), OURS | {"d"}),
+    "rechunk a group": (lambda path, *_: omnizarr.rechunk(path / "g", path / "h", chunks=(2,)), OURS | {"h/c"}),
+    "copy_store": (
+        lambda path, other, *_: omnizarr.copy_store(other, path, "", "h"),
+        OURS | {"h/a", "h/b", "h/g/c"},
+    ),
+    "copy_store to a path": (
+        lambda path, other, *_: omnizarr.copy_store(other / "g", path / "h"),
+        OURS | {"h/c"},
+    ),
+    "copy_store of an array": (lambda path, *_: omnizarr.copy_store(path, path, "a", "g/d"), OURS | {"g/d"}),
+    "copy_store of others": (
+        lambda path, _, plain, __: omnizarr.copy_store(plain, path / "p", if_exists="skip"),
+        OURS,
+    ),
+    "copy_store of some keys": (
+        lambda path, other, *_: omnizarr.copy_store(other, path, "g", "", includes="^c/", excludes=".*"),
+        OURS,
+    ),
+}
+
+
+@pytest.mark.parametrize("way", ARRIVALS)
+def test_what_is_converted_or_copied_by_keys_into_a_dataset_is_listed(way, tmp_path):
+    path, other, plain, file = (tmp_path / name for name in ("x.zarr", "y.zarr", "z.zarr", "f.nc"))
+    made(path).create_group("p")
+    made(other)
+    group = omnizarr.create_group(plain, zarr_format=2)
+    for name in ("n", "i/m"):
+        group[name] = [1, 2]
+    with netcdf4.Dataset(file, "w") as dataset:
+        dataset.createDimension("x", 3)
+        dataset.createVariable("v", "i2", ("x",))[:] = 5
+        inner = dataset.createGroup("k")
+        inner.createDimension("y", 2)
+        inner.createVariable("w", "i2", ("x", "y"))[:] = 6
+    arrive, expected = ARRIVALS[way]
+    arrive(path, other, plain, file)
+    seen = seen_by_netcdf(path)
+    assert seen.keys() == expected
+    assert seen["b"] == [ord("b")] * 3
+    values = {"v": [5] * 3, "w": [[6] * 2] * 3, "c": [7] * 2, "d": [ord("a")] * 3, "a": [ord("a")] * 3}
+    assert not [name for name, each in seen.items() if each != values.get(name.rpartition("/")[2], seen["b"])]
+
+
+@pytest.mark.parametrize("killed", [None, 0, 1, 2, 3])
+@pytest.mark.parametrize("source", ["y.zarr", "z.zarr"])
+def test_a_conversion_into_a_dataset_is_resumed_while_lists_are_renewed_and_after(
+    source, killed, tmp_path, monkeypatch
+):
+    path = tmp_path / "x.zarr"
+    made(path)
+    made(tmp_path / "y.zarr")
+    omnizarr.create_group(tmp_path / "z.zarr", zarr_format=2)["i/m"] = [1, 2]
+    update, left = hierarchy.update, [killed]
+
+    def kill(*args):
+        if left[0] == 0:
+            raise KeyboardInterrupt
+        left[0] -= left[0] is not None
+        return update(*args)
+
+    with monkeypatch.context() as patched:
+        if killed is not None:
+            patched.setattr(hierarchy, "update", kill)
+        try:
+            omnizarr.convert(tmp_path / source, path / "h", zarr_format=2)
+        except KeyboardInterrupt:
+            assert killed is not None
+    for _ in range(2):
+        done = omnizarr.convert(tmp_path / source, path / "h", zarr_format=2, resume=True)
+        assert all(node.verified for node in done.nodes if node.node_type == "array")
+        assert seen_by_netcdf(path).keys() == OURS | ({"h/a", "h/b", "h/g/c"} if source == "y.zarr" else set())
+
+
+@pytest.mark.parametrize("layout", ["A", "D", "v3"])
+@pytest.mark.parametrize("is_far", [False, True])
+def test_lists_in_other_layouts_and_far_away_learn_of_a_conversion(layout, is_far, tmp_path):
+    path, version = tmp_path / "x.zarr", 3 if layout == "v3" else 2
+    made(path, layout)
+    made(tmp_path / "y.zarr", layout)
+    store = LocalStore(path)
+    target = omnizarr.open_group(FaultyStore(store, concurrency=8) if is_far else store, mode="r+").store_path
+    omnizarr.convert(tmp_path / "y.zarr/g", target / "h", zarr_format=version)
+    omnizarr.convert(tmp_path / "y.zarr/g", target / "a", zarr_format=version, overwrite=True)
+    with Dataset(path) as dataset:
+        assert set(dataset.groups) == {"a", "g", "h"}
+        assert set(dataset.variables) == {"b"}
+    if layout != "A":
+        lists = omnizarr.open(path).attrs["_nczarr_group"]
+        assert sorted(lists["subgroups" if layout == "v3" else "groups"]) == ["a", "g", "h"]
+    assert not [each for each in omnizarr.check(path).findings if "not there" in each.message]
+
+
 CREATIONS = {
     "create_array": lambda at: omnizarr.create_array(**at, shape=(2,), dtype="i4", overwrite=True),
     "open_array": lambda at: omnizarr.open_array(**at, mode="w", shape=(2,), dtype="i4"),

@@ -7,20 +7,22 @@ Spec: NCZarr, "NCZarr versus Pure Zarr".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, Literal, NamedTuple
 
-from omnizarr.errors import StoreAccessError
+from omnizarr.errors import OmnizarrError, StoreAccessError
 from omnizarr.formats import documents
 from omnizarr.formats.conventions import nczarr, nczarr_metadata
 from omnizarr.model import JSON, ArrayMetadata, GroupMetadata, Metadata, dimensions
 from omnizarr.nodes import consolidated, detection, hierarchy, nczarr_objects, renewing
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath
-from omnizarr.nodes.naming import lists_members, may_have_objects
+from omnizarr.nodes.naming import is_far, lists_members, may_have_objects
 from omnizarr.nodes.nczarr_objects import group_at
+from omnizarr.stores.wrap.wrappers import PrefixStore
+from omnizarr.support.warned import warn
 
 NodeType = Literal["array", "group"]
 
@@ -135,6 +137,48 @@ def arrive(source: StorePath, target: StorePath, marks: Mapping[str, JSON] | Non
     if found is not None:
         _let_groups_list(target)
     return remarks
+
+
+def arrive_where_listed(
+    source: StorePath | None, where: StorePath, groups: Iterable[GroupMetadata], *, has_same_format: bool = True
+) -> tuple[str, ...]:
+    """Do what `arrive` does if a node came to a place in a dataset. `groups` are those above it that were read.
+
+    Without a `source`, it was written as a dataset of its own. This asks a store far away for nothing if none of them
+    lists its members. If a store begins below a group that cannot be changed, a warning says so.
+    """
+    target = place_in_dataset(where, groups)
+    if target is None:
+        return ()
+    marks = None
+    if source is None:
+        source = StorePath(PrefixStore(target.store, target.path))
+    else:
+        source = renewing.from_above(source) or source
+        marks = listed(source).marks if has_same_format else None
+    try:
+        return arrive(source, target, marks)
+    except OmnizarrError as failure:
+        if target.store is where.store:
+            raise
+        warn(f"NCZarr's lists in the groups above {where} could not be renewed: {failure}")
+        return ()
+
+
+def place_in_dataset(where: StorePath, groups: Iterable[GroupMetadata]) -> StorePath | None:
+    """Return a place in a store that begins at the outermost group, if a group above lists its members; else None."""
+    if not any(map(lists_members, groups)) and is_far(where.store):
+        return None
+    outer = renewing.from_above(where) or where
+    return outer if is_in_dataset(outer) else None
+
+
+def without_marks(value: Any) -> Any:
+    """Return JSON without the members of NCZarr, and without attributes if there are no others."""
+    if not isinstance(value, Mapping):
+        return value
+    kept = {name: without_marks(each) for name, each in value.items() if not name.startswith("_nczarr")}
+    return {name: each for name, each in kept.items() if each != {} or not name.endswith(("attributes", ".zattrs"))}
 
 
 def is_in_dataset(where: StorePath) -> bool:

@@ -16,6 +16,7 @@ import numpy as np
 
 from omnizarr.errors import ContainsGroupError, MetadataError, NodeExistsError, Remedy
 from omnizarr.formats import DIALECTS, dialect_named
+from omnizarr.formats.paths import paths_above
 from omnizarr.model import ArrayMetadata, GroupMetadata, Loss
 from omnizarr.nodes import copying, creating, detection, erasing, hierarchy, holdings, nczarr_members, replacing
 from omnizarr.nodes.array import Array
@@ -353,7 +354,7 @@ def _copy_store(
         copier = copier if if_exists == "replace" else replace(copier, keeps="all")
         written.extend(copy_values(copier, pairs(level), executors.Local()) for level in _in_turns(came))
     if wanted:
-        _renew(new)
+        _list_copied(old, new, wanted, _renew(new))
     copied, nbytes = sum(each.values for each in written), sum(each.nbytes for each in written)
     made = Copied(copied, len(keys) - len(wanted), nbytes)
     made.losses = tuple(unshown.below(old))
@@ -370,12 +371,34 @@ def _in_turns(keys: Iterable[str]) -> list[list[copying.Pair]]:
     return [chunks, *copying.in_turns(last, _MAKERS)]
 
 
-def _renew(place: StorePath) -> None:
-    """Renew consolidated metadata at a place and above it."""
+def _renew(place: StorePath) -> list[GroupMetadata]:
+    """Renew consolidated metadata at a place and above it. Return the group there, if there is one."""
     there = None
     with suppress(MetadataError):  # keys are copied, whatever they belong to
         there = detection.detect(place, kind="group")
     renew(place if there is None else there.where, own=True)
+    return [there.metadata] if there is not None and isinstance(there.metadata, GroupMetadata) else []
+
+
+def _list_copied(old: StorePath, new: StorePath, keys: Iterable[str], groups: list[GroupMetadata]) -> None:
+    """Let NCZarr's lists name the nodes of which documents were copied, and references in them lead to places here.
+
+    `groups` were read at the target: a store far away is not asked for those above it.
+    """
+    nodes = {key.rpartition("/")[0] for key in keys if key.rpartition("/")[2] in _MAKERS}
+    plain: set[str] = set()  # groups that are in no dataset of NCZarr
+    for path in sorted(nodes):
+        above, target = path.rpartition("/")[0], _below(new, path)
+        if above in plain or not nodes.isdisjoint(paths_above(path)):
+            continue
+        if nczarr_members.place_in_dataset(target, groups) is None:
+            plain.add(above)
+        else:
+            nczarr_members.arrive_where_listed(_below(old, path), target, groups)
+
+
+def _below(where: StorePath, path: str) -> StorePath:
+    return where / path if path else where
 
 
 def _refuse_unreachable(place: StorePath) -> None:

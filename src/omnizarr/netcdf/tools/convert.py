@@ -35,7 +35,7 @@ from omnizarr.netcdf.dataset import Dataset
 from omnizarr.netcdf.header import GroupHeader, Source, VariableHeader
 from omnizarr.netcdf.tools import missing, planning
 from omnizarr.netcdf.tools.planning import Plan
-from omnizarr.nodes import consolidated, hierarchy, replacing
+from omnizarr.nodes import consolidated, hierarchy, nczarr_members, replacing
 from omnizarr.nodes.location import StorePath, normalize
 from omnizarr.stores import Store, kinds, verbs
 from omnizarr.stores.base import answers_itself
@@ -190,6 +190,8 @@ def run(task: Task) -> Conversion:
             shown.begin(total)
             plan = work(task, found, plan, shown.tick)
     nodes = tuple(_counted(target, _reports(found.root, plan, verified=verify)))
+    if not is_file_wanted:
+        _let_groups_list(target)
     return replace(report, nodes=nodes, seconds=time.monotonic() - began)
 
 
@@ -348,6 +350,12 @@ def _write_zarr(
     except BaseException:
         _remove(target, path if is_new else None)
         raise
+
+
+def _let_groups_list(target: Any) -> None:
+    """Let NCZarr's lists in groups above a hierarchy name it, and its references to dimensions lead to its own."""
+    with _place(target) as where:
+        nczarr_members.arrive_where_listed(None, where, ())
 
 
 def _fill(place: Any, dataset: Dataset, source: Source, plan: Plan, tick: Tick, *, verify: bool) -> Plan:

@@ -37,7 +37,7 @@ from omnizarr.formats.contract import Dialect
 from omnizarr.formats.paths import paths_above
 from omnizarr.formats.spelling import without_copies
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata, Note
-from omnizarr.nodes import consolidated, detection, erasing, hierarchy, naming, outside, wording
+from omnizarr.nodes import consolidated, detection, erasing, hierarchy, naming, nczarr_members, outside, wording
 from omnizarr.nodes.copying import Copier
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath, dialect_of, dialects_at
@@ -286,6 +286,8 @@ class _Work:
     """Whether nothing was at the target when the journal was written there."""
     above: hierarchy.Above = field(init=False)
     """The nodes above the target."""
+    _marked: set[str] = field(default_factory=set)
+    """The nodes whose documents differ from the planned ones by what NCZarr says at the target."""
     _ours: FewChunks | None = None
     """What one listing tells of the chunks of a remote target that is complete."""
 
@@ -364,11 +366,42 @@ class _Work:
             raise
         if any(node.how == "done before" for node in nodes):
             self._remove_temporary()  # of arrays that were finished, but for that
-        if is_complete:
-            return tuple(nodes)
-        nodes = [self._with_copies(step, node) for step, node in zip(self.plan.steps, nodes, strict=True)]
-        journal.remove(self.root)
-        return tuple(nodes)
+        return self._finished(nodes)
+
+    def _finished(self, nodes: list[NodeReport]) -> tuple[NodeReport, ...]:
+        """Do what is done when all nodes are there, and remove the journal."""
+        if not self.is_complete:
+            nodes = [self._with_copies(step, node) for step, node in zip(self.plan.steps, nodes, strict=True)]
+        told = self._listed_by_nczarr()
+        if not self.is_complete:
+            journal.remove(self.root)
+        first, *others = nodes
+        return replace(first, remarks=(*first.remarks, *told)), *others
+
+    def _listed_by_nczarr(self) -> tuple[str, ...]:
+        """Let NCZarr's lists in the groups above name what was made; return what refers to dimensions elsewhere."""
+        source, target = self.plan.source, self.plan.steps[0].target
+        if target is None or (self.is_complete and self._marked):  # then this was done
+            return ()
+        has_same_format = target.dialect == source.metadata.dialect
+        return nczarr_members.arrive_where_listed(
+            source.where, self.root, self.above.groups(), has_same_format=has_same_format
+        )
+
+    def _without_marks(self, step: Step, target: Metadata) -> None:
+        """Undo what a killed conversion did to a document for NCZarr, of which some may be done and some not."""
+        kind: Any = type(target)
+
+        def changed(now: Any) -> Any:
+            return replace(now, attributes=target.attributes, unknown=target.unknown)
+
+        hierarchy.update(self._at(step), kind, changed, target.dialect)
+        self._marked.discard(step.path)
+
+    @cached_property
+    def _is_in_dataset(self) -> bool:
+        """Whether a group of NCZarr above lists its members, so that documents change when lists are renewed."""
+        return nczarr_members.place_in_dataset(self.root, self.above.groups()) is not None
 
     def _journal(self) -> Journal:
         """Return the journal of what is to be done."""
@@ -469,6 +502,9 @@ class _Work:
         if existing is not None or erasing.is_begun(self.place):
             hierarchy.clear(existing.where if isinstance(existing, Found) else self.place)
             self.root = self._settled()
+            listed = nczarr_members.place_in_dataset(self.root, self.above.groups())
+            if listed is not None:  # netCDF-C opens no dataset that lists a missing node
+                nczarr_members.enter(listed, None)
         for step in () if self._is_empty() else self.plan.steps:
             if step.is_array:
                 if (there := self._there(step)) is not None:
@@ -498,7 +534,15 @@ class _Work:
         documents = [
             self.plan.dialect.dump(_plain(found.where, metadata)) for metadata in (found.metadata, step.target)
         ]
-        return journal.digest([("", documents[0])]) == journal.digest([("", documents[1])])
+        if journal.digest([("", documents[0])]) == journal.digest([("", documents[1])]):
+            return True
+        if not self._is_in_dataset:
+            return False
+        plain = [nczarr_members.without_marks(each) for each in documents]
+        is_same = journal.digest([("", plain[0])]) == journal.digest([("", plain[1])])
+        if is_same:
+            self._marked.add(step.path)
+        return is_same
 
     def _are_there(self, steps: Iterable[Step]) -> bool:
         for _, is_there in pool.gather(self._is_there, steps, self.root.store.features.concurrency):
@@ -572,6 +616,8 @@ class _Work:
         if step.target is None:
             return report
         is_there = self.is_complete or self._is_there(step)
+        if step.path in self._marked and not self.is_complete:
+            self._without_marks(step, step.target)
         if not isinstance(step.target, ArrayMetadata):
             if not is_there:
                 self._create(step, explicit(step.target))

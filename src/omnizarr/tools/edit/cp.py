@@ -232,7 +232,7 @@ class Copy:
         try:
             there = bounded.document(self.target.store, new)
             here = b"{}" if old is None else bounded.document(self.source.store, old)
-            said, copied = (_without_nczarr(parse(data or b"")) for data in (here, there))
+            said, copied = (nczarr_members.without_marks(parse(data or b"")) for data in (here, there))
         except OmnizarrError:
             return False
         return bool(said == copied)
@@ -460,14 +460,6 @@ class _Comparison(Job[Pair]):
             return 0 if value is None else len(value)
 
         return compare, Tally(self.target)
-
-
-def _without_nczarr(value: Any) -> Any:
-    """Return JSON without the members of NCZarr, and without attributes if there are no others."""
-    if not isinstance(value, Mapping):
-        return value
-    kept = {name: _without_nczarr(each) for name, each in value.items() if not name.startswith("_nczarr")}
-    return {name: each for name, each in kept.items() if each != {} or not name.endswith(("attributes", ".zattrs"))}
 
 
 def _differs(store: Store, key: str) -> NodeExistsError:
