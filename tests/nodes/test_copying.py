@@ -164,6 +164,74 @@ def test_a_value_that_is_too_large_is_an_error_in_any_share():
         Copier(source, MemoryStore(), most=19 * 2**10).run((str(number), str(number)) for number in range(20))
 
 
+@pytest.mark.parametrize("verify", [False, True])
+@pytest.mark.parametrize("size", [1, 2**13, 2**16])
+def test_no_value_is_asked_for_twice_if_the_listing_shows_how_large_they_are(monkeypatch, size, verify):
+    monkeypatch.setattr(copying, "_RECEIVED", 2**10)
+    inner = ObjectStore(obstore.store.MemoryStore())
+    for number in range(60):
+        inner.set(f"c/{number}", bytes(size))
+    refused, flying, most, guard = [], [0], [0], threading.Lock()
+    plain = ObjectStore._get_within
+
+    def counted(store, key, within):
+        try:
+            value = plain(store, key, within)
+        except StoreLimitError:
+            refused.append(key)
+            raise
+        with guard:
+            flying[0] += len(value)
+            most[0] = max(most[0], flying[0])
+        return value
+
+    class Landed(WrapperStore):
+        def set(self, key, value):
+            super().set(key, value)
+            threading.Event().wait(0.002)
+            with guard:
+                flying[0] -= len(value)
+
+    monkeypatch.setattr(ObjectStore, "_get_within", counted)
+    inner._concurrency = 32
+    target = Landed(MemoryStore())
+    layout = copying.Layout(StorePath(inner, ""), StorePath(target, ""))
+    with omnizarr.config.set(bytes_in_flight=2**16):
+        Copier(inner, target, verify=verify, sizes=layout.sizes).run(layout.chunks())
+    assert (layout.sizes.largest, refused, len(list(target.list()))) == (size, [], 60)
+    assert most[0] <= max(size, 2**16)
+
+
+def test_half_of_the_copies_are_read_at_a_time_to_be_compared():
+    source = Telling({str(number): bytes(2**10) for number in range(60)})
+    guard, reading, most = threading.Lock(), [0], [0]
+
+    class Slow(WrapperStore):
+        def get(self, key, span=None):
+            with guard:
+                reading[0] += 1
+                most[0] = max(most[0], reading[0])
+            threading.Event().wait(0.002)
+            with guard:
+                reading[0] -= 1
+            return super().get(key, span)
+
+    copier = Copier(source, Slow(MemoryStore()), verify=True, sizes=copying.Sizes(2**10))
+    with omnizarr.config.set(bytes_in_flight=20 * 2**10):  # twice when received, and half of a copy: eight at a time
+        copier.run((str(number), str(number)) for number in range(60))
+    assert 1 < most[0] <= 4
+
+
+@pytest.mark.parametrize(("at", "expected"), [(None, True), (0, False), (2**20, False), (2**21 + 2, False)])
+def test_values_are_compared_to_their_last_byte(at, expected):
+    one = bytearray(2**21 + 3)
+    other = bytearray(one)
+    if at is not None:
+        other[at] = 1
+    assert copying.equals(memoryview(one), bytes(other)) is expected
+    assert not copying.equals(memoryview(one)[:-1], one)
+
+
 def stores_with_versions(tmp_path):
     return LocalStore(tmp_path), ObjectStore(obstore.store.MemoryStore())
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
 from itertools import chain, count, groupby, islice, zip_longest
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, TypeVar
 
@@ -21,7 +21,7 @@ from omnizarr.nodes import detection, holdings
 from omnizarr.nodes.digests import Listed, Names, equal_names
 from omnizarr.nodes.location import StorePath, dialects_at
 from omnizarr.stores import LocalStore, Store, pool, verbs
-from omnizarr.stores.base import NOT_LISTED, Buffer
+from omnizarr.stores.base import NOT_LISTED, Buffer, answers_itself
 from omnizarr.stores.manifests.file import File
 from omnizarr.support.lazy import Lazy
 from omnizarr.support.locks import RLock
@@ -34,13 +34,17 @@ else:
 T = TypeVar("T")
 Pair: TypeAlias = tuple[str, str]
 """The key of a value in the source, and in the target."""
+Lane: TypeAlias = Callable[[], AbstractContextManager[object]]
+"""Returns what is entered while a copy is read."""
 
 _PIECE: Final = 4 * 2**20
 """Bytes of a file that are read at once; a larger one is read in such pieces."""
 _COMPARED: Final = 16 * 2**20
 """Bytes of a copy that are read at once to be compared."""
-_RECEIVED: Final = 2
-"""How often a value is in memory when it is received: in the parts that came, and put together."""
+_RECEIVED: Final = 4 * 2**20
+"""Bytes of a value that are in memory twice when it is received: a larger one comes in pieces."""
+_COMPARED_PIECE: Final = 2**20
+"""Bytes that are compared at once."""
 _ATTEMPTS: Final = 3
 """How often a value is read that is replaced while it is read in pieces."""
 
@@ -62,6 +66,19 @@ class Done(NamedTuple):
 _NOTHING: Final = Done(0, is_written=False)
 
 
+@dataclass
+class Sizes:
+    """What is known of the sizes of values before they are read.
+
+    Attributes
+    ----------
+    largest : int
+        Bytes of the largest value that may come next; 0 if nothing is known.
+    """
+
+    largest: int = 0
+
+
 @dataclass(frozen=True)
 class Copier:
     """From one store to another, or within one. This can be pickled, if the stores can.
@@ -81,6 +98,8 @@ class Copier:
         Whether a store may copy within itself: not of a document, which is written on a condition under its lock.
     sized : bool
         Whether the caller wants to know the size of what a store copies within itself.
+    sizes : Sizes
+        What a listing shows while it is read, or what is expected. Otherwise, the first values show how large they are.
     """
 
     source: Store
@@ -91,6 +110,7 @@ class Copier:
     most: int | None = None
     by_server: bool = True
     sized: bool = True
+    sizes: Sizes = field(default_factory=Sizes, compare=False)
 
     @property
     def at_once(self) -> int:
@@ -114,77 +134,71 @@ class Copier:
 
         As many values are copied side by side as fit into the bytes in flight. A store that reads parts refuses those
         that are larger than their share, before it reads them; they wait for each other. Of other stores, one value
-        shows first how large they are, and then each round takes twice as many as the last.
+        shows first how large they are, and then each round takes twice as many as the last. Of half of the values at
+        most, the copies are read at a time, to be compared.
         """
         is_within = self.source is self.target and self.by_server and self.keeps == "none" and not self.verify
         copy = self._copy_within if is_within else self._copy_through
-        most, in_flight = self.at_once, budget.total() // (1 if isinstance(self.source, LocalStore) else _RECEIVED)
+        most = self.at_once
         if is_within or most == 1:
-            return lambda key, copied: copy(key, copied, self.most)
-        turns, lanes = count(), [RLock() for _ in range(most)]
-        refuses: bool | None = None
-        finished = largest = 0
-        is_unknown = False  # whether a value is too large for its share, by how much is not known yet
-
-        def room() -> int:
-            if is_unknown:
-                return 1
-            return max(1, min(most if refuses else 2 * finished, most, in_flight // max(largest, 1)))
-
-        def limit_of(found: int) -> int | None:
-            share = in_flight // found if refuses and found > 1 else None
-            return self.most if share is None or (self.most is not None and self.most <= share) else share
+            return lambda key, copied: copy(key, copied, self.most, nullcontext)
+        room = _Room(self, most, budget.total())
 
         def copy_in_turn(key: str, copied: str) -> Done:
-            nonlocal refuses, finished, largest, is_unknown
-            if refuses is None:
-                refuses = not self.in_pieces and reads_parts(self.source, key)
+            room.look(key)
             while True:
-                found = room()
-                limit = limit_of(found)
-                with lanes[next(turns) % found] if found < most else nullcontext():
-                    if found < most and room() > found:
+                found = room.lanes()
+                limit = room.limit_of(found)
+                with room.lane(found):
+                    if found < most and room.lanes() > found:
                         continue  # meanwhile others have shown that there is more room
                     try:
-                        done = copy(key, copied, limit)
+                        done = copy(key, copied, limit, room.comparing)
                     except StoreLimitError:
                         if limit == self.most:
                             raise
-                        is_unknown = True
+                        room.is_unknown = True
                         continue
-                    finished, largest = finished + 1, max(largest, done.nbytes)
-                    if found == 1:
-                        is_unknown = False
+                    room.finish(done, found)
                     return done
 
         return copy_in_turn
 
-    def _copy_within(self, key: str, copied: str, _: int | None) -> Done:
+    @property
+    def compares(self) -> bool:
+        """Whether copies are read."""
+        return self.verify or self.keeps == "equal"
+
+    def _copy_within(self, key: str, copied: str, _: int | None, __: Lane) -> Done:
         """Let the store copy the value."""
         size = self.source.size(key) if self.sized else 0
         if size is None or not verbs.copy_value(self.source, key, copied):
             return _NOTHING
         return Done(size, is_written=True)
 
-    def _copy_through(self, key: str, copied: str, most: int | None) -> Done:
-        """Read the value, and write it. Raises StoreLimitError if it has more than `most` bytes."""
+    def _copy_through(self, key: str, copied: str, most: int | None, lane: Lane) -> Done:
+        """Read the value, and write it. Raises StoreLimitError if it has more than `most` bytes.
+
+        The copy is read to be compared when `lane` lets that begin.
+        """
         if self.keeps == "all" and self.target.exists(copied):
             return _NOTHING
         if not self.in_pieces:
-            return self._put(copied, self.source.get(key) if most is None else verbs.get_within(self.source, key, most))
+            value = self.source.get(key) if most is None else verbs.get_within(self.source, key, most)
+            return self._put(copied, value, lane)
         value = self.source.get(key, (0, _PIECE))
         if value is None or len(value) < _PIECE:
-            return self._put(copied, value)
+            return self._put(copied, value, lane)
         with _mapped(self.source, key) as view:
-            return self._put(copied, view)
+            return self._put(copied, view, lane)
 
-    def _put(self, key: str, value: Buffer | None) -> Done:
+    def _put(self, key: str, value: Buffer | None, lane: Lane) -> Done:
         if value is None:  # never written, or removed meanwhile
             return _NOTHING
-        if self.keeps == "equal" and self._holds(key, value):
+        if self.keeps == "equal" and self._holds(key, value, lane):
             return Done(len(value), is_written=False)
         self.target.set(key, value)
-        if self.verify and not self._holds(key, value):
+        if self.verify and not self._holds(key, value, lane):
             raise StoreError(
                 "the copy differs from what was copied",
                 store=str(self.target),
@@ -195,11 +209,16 @@ class Copier:
             )
         return Done(len(value), is_written=True)
 
-    def _holds(self, key: str, value: Buffer) -> bool:
+    def _holds(self, key: str, value: Buffer, lane: Lane) -> bool:
         """Return whether the target has this value."""
+        with lane():
+            return self._has(key, value)
+
+    def _has(self, key: str, value: Buffer) -> bool:
         piece = _PIECE if self.in_pieces else _COMPARED
-        if not self.in_pieces and (len(value) < piece or not reads_parts(self.target, key)):
-            return equals(self.target.get(key), value)
+        if not self.in_pieces and (len(value) <= piece or not reads_parts(self.target, key)):
+            is_large = len(value) > _RECEIVED and reads_parts(self.target, key)
+            return equals(self.target.get(key, (0, len(value) + 1) if is_large else None), value)
         if len(value) < piece:
             return equals(self.target.get(key, (0, piece)), value)
         view, start = memoryview(value), 0
@@ -208,6 +227,79 @@ class Copier:
                 return False
             start += len(found)
         return start == len(view)
+
+
+class _Room:
+    """How many values are copied side by side, so that they fit into the bytes in flight.
+
+    Attributes
+    ----------
+    is_unknown : bool
+        Whether a value is too large for its share, by how much is not known yet.
+    """
+
+    def __init__(self, copier: Copier, most: int, in_flight: int) -> None:
+        self.is_unknown = False
+        self._copier, self._most, self._in_flight = copier, most, in_flight
+        self._finished = self._largest = 0
+        self._turns, self._lanes = count(), [RLock() for _ in range(most)]
+        self._comparisons, self._compared = count(), [RLock() for _ in range(most // 2 if copier.compares else 0)]
+        self._is_near = isinstance(copier.source, LocalStore)
+        self._shares: dict[int, int] = {}
+        self._refuses: bool | None = None
+
+    def look(self, key: str) -> None:
+        """Find out, with the first key, whether the source refuses large values, or sends them in pieces."""
+        if self._refuses is None:
+            self._refuses = not self._copier.in_pieces and reads_parts(self._copier.source, key)
+
+    def lanes(self) -> int:
+        """Return for how many values there is room now."""
+        if self.is_unknown:
+            return 1
+        listed = self._copier.sizes.largest
+        opened = self._most if self._refuses or listed else 2 * self._finished
+        return max(1, min(opened, self._most, self._in_flight // self._taken(max(self._largest, listed, 1))))
+
+    def lane(self, lanes: int) -> AbstractContextManager[object]:
+        """Return what excludes others, so that no more than a number of values are copied side by side."""
+        return self._lanes[next(self._turns) % lanes] if lanes < self._most else nullcontext()
+
+    def comparing(self) -> AbstractContextManager[object]:
+        """Return what excludes others, so that no more than half of the copies are read side by side."""
+        lanes = self.lanes()
+        if not self._compared or lanes == self._most:
+            return nullcontext()
+        return self._compared[next(self._comparisons) % max(1, lanes // 2)]
+
+    def limit_of(self, lanes: int) -> int | None:
+        """Return the number of bytes that a value may have beside others, with this number of lanes; None: any."""
+        most = self._copier.most
+        if not self._refuses or lanes == 1:
+            return most
+        share = self._shares.get(lanes)
+        if share is None:
+            share = self._shares[lanes] = self._share(self._in_flight // lanes)
+        return share if most is None or most > share else most
+
+    def finish(self, done: Done, lanes: int) -> None:
+        """Note a value that is copied."""
+        self._finished, self._largest = self._finished + 1, max(self._largest, done.nbytes)
+        if lanes == 1:
+            self.is_unknown = False
+
+    def _taken(self, size: int) -> int:
+        """Return about how many bytes of memory a value of this size takes."""
+        received = 0 if self._is_near else min(size, _RECEIVED) if self._refuses else size
+        return size + received + (min(size, _COMPARED) // 2 if self._copier.compares else 0)
+
+    def _share(self, taken: int) -> int:
+        """Return how large a value may be that takes so many bytes."""
+        low, high = 0, taken + 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self._taken(middle) <= taken else (low, middle)
+        return max(low, 1)
 
 
 def reads_parts(store: Store, key: str) -> bool:
@@ -255,7 +347,11 @@ def steadily(read: Callable[[], T]) -> T:
 
 def equals(found: Buffer | None, value: Buffer) -> bool:
     """Return whether there is a value, which has the same bytes as another one."""
-    return found is not None and len(found) == len(value) and bytes(found) == bytes(value)  # views compare slowly
+    if found is None or len(found) != len(value):
+        return False
+    one, other = memoryview(found), memoryview(value)
+    starts = range(0, len(one), _COMPARED_PIECE)  # views compare slowly, and bytes of all would take memory
+    return all(bytes(one[at : at + _COMPARED_PIECE]) == bytes(other[at : at + _COMPARED_PIECE]) for at in starts)
 
 
 def same_value(one: Store, key: str, other: Store, other_key: str) -> bool:
@@ -299,6 +395,11 @@ class Layout:
     unlisted : callable, optional
         Returns the keys of documents and chunks in a source that cannot be listed. By default, an array is asked for
         all of its chunks, and a group raises the error of the store.
+
+    Attributes
+    ----------
+    sizes : Sizes
+        Of the values that `chunks` has yielded, if the source lists sizes.
     """
 
     def __init__(
@@ -310,6 +411,7 @@ class Layout:
         unlisted: Callable[[StorePath], Iterator[str]] | None = None,
     ) -> None:
         self.source, self.target = source, target
+        self.sizes = Sizes()
         self._besides, self._unlisted = besides, unlisted
         formats = dialects_at(source)
         self._old, self._new = formats[0].keyspace, dialects_at(target)[0].keyspace
@@ -450,7 +552,7 @@ class Layout:
 
     def _keys(self, prefix: str) -> Iterator[str]:
         try:
-            keys = self.source.store.list_prefix(prefix)
+            keys = self._listed(prefix)
             if holdings.is_asked(self.source.store):
                 keys = (key for key in holdings.keys(self.source) if key.startswith(prefix))
             first = list(islice(keys, 1))
@@ -460,6 +562,15 @@ class Layout:
                 raise
             return (key for key in asked if key.startswith(prefix))
         return chain(first, keys)
+
+    def _listed(self, prefix: str) -> Iterator[str]:
+        store = self.source.store
+        if type(store).handle is not Store.handle or not answers_itself(store, verbs.list_sizes):
+            yield from store.list_prefix(prefix)
+            return
+        for key, size in verbs.list_sizes(store, prefix):
+            self.sizes.largest = max(self.sizes.largest, size)
+            yield key
 
     def _asked(self) -> Iterator[str] | None:
         if self._unlisted is not None:

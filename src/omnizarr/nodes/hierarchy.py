@@ -34,7 +34,7 @@ from omnizarr.formats.reader import MAX_LENGTH
 from omnizarr.model import ArrayMetadata, GroupMetadata, Metadata, grids
 from omnizarr.model import keys as chunk_keys
 from omnizarr.nodes import erasing, holdings, outside, stored, walk
-from omnizarr.nodes.copying import Copier, Layout
+from omnizarr.nodes.copying import Copier, Layout, Sizes
 from omnizarr.nodes.detection import (
     Documents,
     Entries,
@@ -533,10 +533,10 @@ def copy(
         layout = Layout(source, target)
         if not layout.has_entry:
             write_entry_point(target, dialect)
-        copier = Copier(source.store, target.store, sized=False)
+        copier = Copier(source.store, target.store, sized=False, sizes=layout.sizes)
         copier.run(layout.chunks(), on_copied)
         for level in layout.documents():
-            replace(copier, by_server=False).run(level, on_copied)
+            replace(copier, by_server=False, sizes=Sizes()).run(level, on_copied)
         layout.keep_up(lambda pairs, keeps: replace(copier, keeps=keeps).run(pairs))
         if is_noted:
             erasing.forget(target)

@@ -105,6 +105,28 @@ def test_body_of_another_length_than_its_range_is_an_error(server, store, how, d
         READS[how](store)
 
 
+@pytest.mark.parametrize("difference", [-5, 0, 5])
+def test_large_body_of_another_length_than_its_range_is_an_error(server, store, difference):
+    length = 9 * 2**20 + 1
+    sent = bytes(range(256)) * (length // 256 + 1)
+
+    def other(handler):
+        head(handler, length, length, Content_Length=length + difference)
+        with contextlib.suppress(OSError):
+            handler.wfile.write(sent[: length + difference])
+        return True
+
+    server.answer = other
+    with soon():
+        if difference:
+            with pytest.raises(StoreError):
+                store.get("a", (0, 2**24 + 1))
+        else:
+            value = store.get("a", (0, 2**24 + 1))
+            assert memoryview(value).readonly
+            assert bytes(value) == sent[:length]
+
+
 def test_range_that_was_not_asked_for_is_an_error(server, store, read):
     def shifted(handler):
         if "Range" not in handler.headers:

@@ -58,6 +58,7 @@ from omnizarr.stores.redaction import redact
 from omnizarr.stores.remote import object_access, object_coroutines, object_errors, object_forked, object_urls
 from omnizarr.stores.remote.object_answers import (
     FARTHEST,
+    LARGE,
     MOST_AT_ONCE,
     Answer,
     Read,
@@ -69,6 +70,7 @@ from omnizarr.stores.remote.object_answers import (
     excludes,
     grouped,
     max_value_bytes_of_machine,
+    received,
 )
 from omnizarr.support import amounts
 from omnizarr.support.lazy import Lazy
@@ -115,6 +117,7 @@ class _Learned:
     """What is known about a server by now, for all objects of a store."""
 
     values_are_small = True
+    some_are_large = False
     ignores_ranges = False
     refuses_to_list = False
 
@@ -410,7 +413,8 @@ class ObjectStore(Store):
         if result is None:
             return None
         start, stop = result.range
-        self._check_size(key, stop - start)
+        is_refused = self._limit is not None and stop - start > self._limit
+        self._check_size(key, result.meta["size"] if is_refused else stop - start)
         if part is not None and stop - start > _MOST_FOR_A_PART:
             raise StoreLimitError(
                 "the server ignores ranges, and the value is too large to be read for a part of it",
@@ -420,7 +424,8 @@ class ObjectStore(Store):
                 expected=f"at most {_MOST_FOR_A_PART}",
                 remedy="copy the data from a server that knows ranges, or read the whole value",
             )
-        data = self._ask(key, lambda *_: body_of(result))
+        receive = received if self._web is None else body_of
+        data = self._ask(key, lambda *_: receive(result))
         if data is None:
             raise self._restless(key)
         return Answer(memoryview(data), start, result.meta)
@@ -521,7 +526,10 @@ class ObjectStore(Store):
     @answers(verbs.get_within)
     def _get_within(self, key: str, most: int) -> Buffer | None:
         """Request the value, and receive no more than its head if that announces too much."""
-        return self._at_most(most).get(key)
+        bounded = self._at_most(most)
+        if bounded is self or most < LARGE or not self._learned.some_are_large:
+            return bounded.get(key)
+        return bounded.get(key, (0, most + 1))  # in one request, and in pieces if it is large
 
     @answers(verbs.get_many_within)
     def _get_many_within(self, keys: Iterable[str], most: int) -> Iterator[tuple[int, Buffer | None]]:
@@ -536,7 +544,8 @@ class ObjectStore(Store):
         start, stop = (
             (0, MOST_AT_ONCE if self._limit is None else min(MOST_AT_ONCE, self._limit + 1)) if span is None else span
         )
-        if stop is None or not 0 <= start < stop <= start + MOST_AT_ONCE or start > FARTHEST:
+        most = MOST_AT_ONCE if span is None else LARGE
+        if stop is None or not 0 <= start < stop <= start + most or start > FARTHEST:
             return None
         if self._learned.ignores_ranges or (span is None and not self._learned.values_are_small):
             return None
@@ -918,6 +927,7 @@ class ObjectStore(Store):
         count = 0
         while page := self._call(next, stream, None):
             count += len(page)
+            self._learned.some_are_large |= any(meta["size"] >= LARGE for meta in page)
             first = page[0]["path"]
             if count > self._max_keys or first in begun:
                 raise StoreLimitError(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import re
+import sys
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from omnizarr.errors import StoreError
@@ -19,6 +22,9 @@ else:
 _GAP: Final = 128 * 1024  # bytes between two parts that arrive sooner than the answer to another request
 MOST_AT_ONCE: Final = 16 * 2**20
 """Bytes up to which parts are fetched as one, and up to which a value is read without requesting its size."""
+LARGE: Final = 4 * 2**20
+"""Bytes from which on it pays to receive a value in pieces, so that it is in memory once."""
+_PIECE: Final = 2**20
 _SUM: Final = re.compile(r"(?!0{32})[0-9a-f]{32}(-[1-9][0-9]{0,4})?")
 _OF_NOTHING: Final = "d41d8cd98f00b204e9800998ecf8427e"
 """The MD5 sum of no bytes, which is also what some servers say that do not know the sum."""
@@ -90,15 +96,45 @@ def body_of(result: obstore.GetResult) -> Buffer:
     return of_length(next(result.stream(stop - start), b""), stop - start)
 
 
+def received(result: obstore.GetResult) -> Buffer:
+    """Do what `body_of` does, for an answer of obstore. A large one is in memory once while it arrives."""
+    start, stop = result.range
+    length, at = stop - start, 0
+    if length < LARGE:
+        return body_of(result)
+    parts = result.stream(_PIECE)
+    first: Buffer = next(parts, b"")
+    if len(first) >= length:
+        return of_length(first, length)
+    whole = _room_for(length)
+    for part in chain((first,), parts):
+        if at + len(part) > length:
+            raise _other_length(at + len(part), length)
+        whole[at : at + len(part)] = memoryview(part)
+        at += len(part)
+    return of_length(whole[:at].toreadonly(), length)
+
+
+def _room_for(length: int) -> memoryview:
+    """Return memory that the system gets back as soon as nothing uses it: what threads free, `malloc` may keep."""
+    if sys.platform == "win32":
+        return memoryview(mmap.mmap(-1, length))
+    return memoryview(mmap.mmap(-1, length, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
+
+
 def of_length(data: Buffer, length: int) -> Buffer:
     """Return the body of an answer, or the beginning of one that is too long.
 
     Raises StoreError unless it is complete.
     """
     if len(data) != length:
-        found = f"{len(data)} bytes" if len(data) < length else f"more than {length} bytes"
-        raise StoreError("the answer is shorter or longer than announced", found=found, expected=length)
+        raise _other_length(len(data), length)
     return data
+
+
+def _other_length(found: int, length: int) -> StoreError:
+    shown = f"{found} bytes" if found < length else f"more than {length} bytes"
+    return StoreError("the answer is shorter or longer than announced", found=shown, expected=length)
 
 
 def are_same(one: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> bool:

@@ -35,7 +35,7 @@ from omnizarr.errors import (
 )
 from omnizarr.model import UNDEFINED, ArrayMetadata
 from omnizarr.model.grids import Coords, Grid
-from omnizarr.nodes.copying import Copier
+from omnizarr.nodes.copying import Copier, Sizes
 from omnizarr.nodes.digests import Listed, Names, Unlike
 from omnizarr.nodes.location import StorePath
 from omnizarr.stores import MemoryStore, Store, pool, verbs
@@ -596,11 +596,17 @@ class _OfChunks(Job[Coords]):
 class _Copying(_OfChunks):
     """Copy it unchanged."""
 
+    @property
+    def at_once(self) -> int:
+        # Without a limit of the user, the copier keeps to the bytes in flight.
+        return self.move.at_once if self.move.max_memory is None else super().at_once
+
     def begin(self, broken: dict[str, str]) -> tuple[Callable[[Coords], int], Tally]:
         tally = Tally(self.move.target.store)
         source, target = self.move.sides()
         keeps: Literal["all", "none"] = "all" if self.move.resume else "none"
-        copy_value = Copier(source.store, target.store, keeps, most=source.most_stored).copier()
+        sizes = Sizes(self.chunk_bytes + self.chunk_bytes // 64)  # some are larger when they are compressed
+        copy_value = Copier(source.store, target.store, keeps, most=source.most_stored, sizes=sizes).copier()
 
         def copy(coords: Coords) -> int:
             key = source.key_of(coords)

@@ -22,7 +22,7 @@ from omnizarr.errors import (
 from omnizarr.formats.documents import parse
 from omnizarr.model import ArrayMetadata, Metadata
 from omnizarr.nodes import bindings, detection, erasing, hierarchy, holdings, nczarr_members
-from omnizarr.nodes.copying import Copier, Layout, Pair, equals
+from omnizarr.nodes.copying import Copier, Layout, Pair, Sizes, equals
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath, dialect_of, dialects_at
 from omnizarr.nodes.renewing import renew
@@ -362,7 +362,7 @@ class Copy:
         self.executor.expect(self.source.store, [])
         self.executor.expect(target.store, [target.prefix + journal.KEY] if has_journal else [])
         keeps: Literal["equal", "none"] = "equal" if self.continues else "none"
-        copier = Copier(self.source.store, target.store, keeps, self.verify)
+        copier = Copier(self.source.store, target.store, keeps, self.verify, sizes=layout.sizes)
         chunks = layout.unlike(layout.chunks()) if self.continues else layout.chunks()
         done = [transfer.copy(copier, chunks, self.executor, tick)]
         if target is self.target or self.replaced is None or self.replaced.where.home is None:
@@ -372,7 +372,7 @@ class Copy:
         if self.continues:
             for key in layout.others():
                 target.store.delete(key)
-        copier = replace(copier, by_server=False)
+        copier = replace(copier, by_server=False, sizes=Sizes())
         with target.lock():
             if not layout.has_entry:
                 hierarchy.write_entry_point(target, dialect_of(target, self.found.metadata))
