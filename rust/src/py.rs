@@ -1475,7 +1475,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add_function(wrap_pyfunction!(small::open_beneath, module)?)?;
         module.add_function(wrap_pyfunction!(small::set_file, module)?)?;
         module.add_function(wrap_pyfunction!(small::delete_file, module)?)?;
+        module.add_function(wrap_pyfunction!(small::delete_files, module)?)?;
         module.add_function(wrap_pyfunction!(small::delete_node, module)?)?;
+        module.add_function(wrap_pyfunction!(small::members, module)?)?;
         module.add_function(wrap_pyfunction!(small::delete_tree, module)?)?;
         module.add_function(wrap_pyfunction!(small::remove_tree, module)?)?;
     }

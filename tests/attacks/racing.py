@@ -32,7 +32,7 @@ STRIDE = max(1, 8 - RUNS)
 """How many steps a sample goes on at a time."""
 NATIVE = (
     *("open_beneath", "read_small", "create_with", "set_file"),
-    *("delete_file", "delete_tree", "delete_node", "remove_tree"),
+    *("members", "delete_file", "delete_files", "delete_tree", "delete_node", "remove_tree"),
 )
 STEPS = (
     *((os, name) for name in ("open", "unlink", "rmdir", "rename", "replace", "link", "mkdir")),

@@ -14,12 +14,15 @@ use rustix::io::Errno;
 use rustix::{fs, io};
 
 use super::{
-    Files, OF_DIRECTORIES, READ, above, beneath, discard, last_of, own_name, remove, type_of, unique_name, write_in,
-    write_new,
+    Files, OF_DIRECTORIES, READ, RESERVED, above, beneath, check_key, discard, last_of, own_name, remove, split,
+    type_of, unique_name, write_in, write_new,
 };
+use crate::error::Result as Asked;
 
 /// The size of the largest file that is read here.
 const LARGEST: i64 = 64 * 1024;
+/// After so many files the caller is asked if it wants to stop.
+const MANY: usize = 4096;
 
 /// Read a whole file. `Ok(None)`: it is large, or no file.
 ///
@@ -107,6 +110,137 @@ pub fn delete(root: &Path, parent: &str, name: &str) -> io::Result<Option<usize>
     let files = Files::new(root.to_path_buf(), false);
     let folder = files.opened(parent)?;
     Ok(remove(&folder, name)?.then(|| files.prune(parent)))
+}
+
+/// What is directly in a directory.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Members {
+    /// The keys of files.
+    pub files: Vec<String>,
+    /// Their sizes in bytes, if these were asked for.
+    pub sizes: Vec<u64>,
+    /// The directories, without slashes at their ends.
+    pub folders: Vec<String>,
+}
+
+/// List a directory, in the order of the system and with `prefix` before each name. None if it cannot be opened, or if
+/// there is something in it that needs a closer look: a link, or a name that may be no key.
+///
+/// # Errors
+/// If the caller wants to stop.
+pub fn members(folder: &Path, prefix: &str, with_sizes: bool, asked: &dyn Fn() -> Asked<()>) -> Asked<Option<Members>> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let opened = beneath::open(folder.as_os_str().as_bytes(), flags).and_then(fs::Dir::new);
+    let Ok(mut entries) = opened else { return Ok(None) };
+    let mut found = Members::default();
+    let mut count = 0;
+    while let Some(entry) = entries.read() {
+        count += 1;
+        if count % MANY == 0 {
+            asked()?;
+        }
+        let Ok(entry) = entry else { return Ok(None) };
+        let name = entry.file_name();
+        if matches!(name.to_bytes(), b"." | b"..") || name.to_bytes().starts_with(RESERVED.as_bytes()) {
+            continue;
+        }
+        let key = match name.to_str() {
+            Ok(text) if text.bytes().all(is_plain) => [prefix, text].concat(),
+            _ => return Ok(None),
+        };
+        match entry.file_type() {
+            FileType::Directory => found.folders.push(key),
+            FileType::RegularFile => {
+                if with_sizes {
+                    let status = entries.fd().and_then(|at| fs::statat(at, name, AtFlags::SYMLINK_NOFOLLOW));
+                    match status {
+                        Ok(status) if type_of(&status) == FileType::RegularFile => {
+                            found.sizes.push(u64::try_from(status.st_size).unwrap_or_default());
+                        }
+                        Err(Errno::NOENT) => continue, // it was removed
+                        _ => return Ok(None),
+                    }
+                }
+                found.files.push(key);
+            }
+            FileType::Symlink | FileType::Unknown => return Ok(None),
+            _ => {}
+        }
+    }
+    Ok(Some(found))
+}
+
+/// Whether names of such bytes are keys, if they are not reserved.
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"._-".contains(&byte)
+}
+
+/// Remove the files of some keys below a root, in their order, and directories that are empty when a key of another directory
+/// follows. Return how many keys were looked at, and which directories are gone. It stops before a key that needs a closer
+/// look: there is a link on the way, or it cannot be removed, or it is none.
+///
+/// # Errors
+/// If the caller wants to stop.
+pub fn delete_many<S: AsRef<str>>(
+    root: &Path,
+    keys: &[S],
+    asked: &dyn Fn() -> Asked<()>,
+) -> Asked<(usize, Vec<String>)> {
+    let mut deletion =
+        Deletion { files: Files::new(root.to_path_buf(), false), turn: None, is_emptied: false, gone: Vec::new() };
+    for (number, key) in keys.iter().map(AsRef::as_ref).enumerate() {
+        if number % MANY == MANY - 1
+            && let Err(stopped) = asked()
+        {
+            deletion.leave();
+            return Err(stopped);
+        }
+        if check_key(key).is_err() || deletion.delete(key).is_err() {
+            deletion.leave();
+            return Ok((number, deletion.gone));
+        }
+    }
+    deletion.leave();
+    Ok((keys.len(), deletion.gone))
+}
+
+struct Deletion<'a> {
+    files: Files,
+    /// The directory whose files are in turn, unless it is missing, and its path.
+    turn: Option<(&'a str, Option<OwnedFd>)>,
+    /// Whether something was removed in it.
+    is_emptied: bool,
+    gone: Vec<String>,
+}
+
+impl<'a> Deletion<'a> {
+    fn delete(&mut self, key: &'a str) -> io::Result<()> {
+        let (parent, name) = split(key);
+        if self.turn.as_ref().is_none_or(|turn| turn.0 != parent) {
+            self.leave();
+            let folder = match self.files.opened(parent) {
+                Ok(folder) => Some(folder),
+                Err(Errno::NOENT) => None,
+                Err(error) => return Err(error),
+            };
+            self.turn = Some((parent, folder));
+        }
+        if let Some((_, Some(folder))) = &self.turn {
+            self.is_emptied |= remove(folder, name)?;
+        }
+        Ok(())
+    }
+
+    /// Remove the directory that was in turn, and those above it, as far as they are empty.
+    fn leave(&mut self) {
+        let Some((mut parent, _)) = self.turn.take() else { return };
+        if std::mem::take(&mut self.is_emptied) {
+            for _ in 0..self.files.prune(parent) {
+                self.gone.push(parent.to_owned());
+                parent = split(parent).0;
+            }
+        }
+    }
 }
 
 fn write_to_free(folder: &OwnedFd, name: &str, data: &[u8]) -> io::Result<()> {
@@ -247,6 +381,65 @@ mod tests {
         assert_eq!(delete(&folder.0, "a/b/c", "z"), Err(Errno::NOENT));
         assert_eq!(delete(&folder.0, "", "none"), Ok(None));
         assert!(folder.0.join("a/x").exists());
+    }
+
+    fn deleted(folder: &Folder, keys: &[&str]) -> (usize, Vec<String>) {
+        delete_many(&folder.0, keys, &|| Ok(())).unwrap()
+    }
+
+    #[test]
+    fn many_are_deleted_up_to_what_needs_a_closer_look() {
+        let folder = Folder::new("many");
+        std::fs::create_dir_all(folder.0.join("a/b/c")).unwrap();
+        std::fs::create_dir_all(folder.0.join("e")).unwrap();
+        for key in ["a/b/c/1", "a/b/c/2", "a/x", "e/1", "e/2", "top"] {
+            std::fs::write(folder.0.join(key), "").unwrap();
+        }
+        std::os::unix::fs::symlink("e", folder.0.join("link")).unwrap();
+        let gone: Vec<_> = ["a/b/c", "a/b"].map(String::from).into();
+        // Missing files and directories, and a directory in place of a file, are ignored.
+        assert_eq!(deleted(&folder, &["a/b/c/1", "a/b/c/0", "a/b/c/2", "none/x", "a", "top"]), (6, gone));
+        assert_eq!(deleted(&folder, &["e/1", "link/2", "e/2"]), (1, vec![]));
+        for key in ["", "e/../e/2", "/e/2", "e/", "e//2", "e/.omnizarr-x.lock", "c:/x"] {
+            assert_eq!(deleted(&folder, &["none", key]), (1, vec![]), "{key}");
+        }
+        assert_eq!(deleted(&folder, &["a/x", "a/../e/2"]), (1, vec!["a".to_owned()]));
+        assert!(folder.0.join("e/2").exists());
+        let keys = vec!["none"; MANY];
+        assert!(delete_many(&folder.0, &keys, &|| Err(crate::error::Error::broken("stop"))).is_err());
+    }
+
+    #[test]
+    fn members_are_listed_if_all_are_plain() {
+        let folder = Folder::new("members");
+        for key in ["b", ".zarray", "0.1", ".omnizarr-x.lock"] {
+            std::fs::write(folder.0.join(key), key).unwrap();
+        }
+        std::fs::create_dir(folder.0.join("c")).unwrap();
+        let listed = |sizes| {
+            let mut found = members(&folder.0, "p/", sizes, &|| Ok(())).unwrap()?;
+            found.files.sort();
+            found.sizes.sort_unstable();
+            Some(found)
+        };
+        let files = ["p/.zarray", "p/0.1", "p/b"].map(String::from).to_vec();
+        let expected = Members { files, sizes: vec![], folders: vec!["p/c".into()] };
+        assert_eq!(listed(false).as_ref(), Some(&expected));
+        assert_eq!(listed(true), Some(Members { sizes: vec![1, 3, 7], ..expected }));
+        assert_eq!(members(&folder.0.join("b"), "", true, &|| Ok(())).unwrap(), None);
+        assert_eq!(members(&folder.0.join("none"), "", true, &|| Ok(())).unwrap(), None);
+        for name in ["\u{e9}", "a\\b", "c:", "a b"] {
+            std::fs::write(folder.0.join(name), "").unwrap();
+            assert_eq!(listed(true), None, "{name}");
+            std::fs::remove_file(folder.0.join(name)).unwrap();
+        }
+        std::os::unix::fs::symlink("c", folder.0.join("link")).unwrap();
+        assert_eq!(listed(false), None);
+        for number in 0..MANY {
+            std::fs::write(folder.0.join(format!("c/{number}")), "").unwrap();
+        }
+        let stopped = members(&folder.0.join("c"), "", false, &|| Err(crate::error::Error::broken("stop")));
+        assert!(stopped.is_err());
     }
 
     #[test]

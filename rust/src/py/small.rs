@@ -82,6 +82,26 @@ pub fn delete_file(py: Python<'_>, root: PathBuf, parent: &str, name: &str) -> P
     py.detach(|| small::delete(&root, parent, name)).map_err(failure)
 }
 
+/// Remove the files of some keys, and directories that are empty then. Return how many keys were looked at, before one that
+/// needs a closer look, and which directories are gone.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // PyO3 hands over what it made
+pub fn delete_files(py: Python<'_>, root: PathBuf, keys: Vec<PyBackedStr>) -> PyResult<(usize, Vec<String>)> {
+    py.detach(|| small::delete_many(&root, &keys, &super::asked)).map_err(super::interrupted)
+}
+
+/// Keys of files, their sizes, and directories.
+type Listed = (Vec<String>, Vec<u64>, Vec<String>);
+
+/// List a directory: the keys of its files with `prefix` before their names, their sizes if asked for, and directories.
+/// None if something in it needs a closer look.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // PyO3 hands over what it made
+pub fn members(py: Python<'_>, folder: PathBuf, prefix: &str, sizes: bool) -> PyResult<Option<Listed>> {
+    let found = py.detach(|| small::members(&folder, prefix, sizes, &super::asked)).map_err(super::interrupted)?;
+    Ok(found.map(|found| (found.files, found.sizes, found.folders)))
+}
+
 /// Remove the directory `name` in `parent` below a root, with everything in it, and directories above that are empty then.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // PyO3 hands over what it made

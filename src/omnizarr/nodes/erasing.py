@@ -54,6 +54,8 @@ _CHUNK: Final = re.compile(
     r"|__zdata__/[0-9]+(?:\.[0-9]+)*\.blosc"  # zarr 0.4
 )
 _LIKE_A_CHUNK: Final = re.compile(rf"(?:^|/)(?:{_CHUNK.pattern})\Z")
+_is_number: Final = re.compile(r"[0-9]+(?:\.[0-9]+)*").fullmatch
+"""Whether a name is that of a chunk, if of anything: most keys end so, and no document does."""
 _DRAFT_CHUNK: Final = re.compile(r"c|c?[0-9]+(?:[^0-9]+[0-9]+)*")
 _BATCH: Final = 1000
 _MOST_KEPT: Final = 100_000
@@ -333,6 +335,9 @@ class recogniser:  # noqa: N801 - called like a function
         """Directories of keys that are those of chunks if an array lies there or above."""
         for key in chain(own, *below):
             directory, _, name = key.rpartition("/")
+            if _is_number(name):
+                asked_of.add(directory)
+                continue
             if name == JOURNAL:
                 self.notes.append(key)
             elif name in _NAMES or name in _OLDEST:
@@ -372,7 +377,7 @@ class recogniser:  # noqa: N801 - called like a function
 
     def __call__(self, key: str) -> bool:
         """Return whether a key is that of a document or a chunk."""
-        return self.document(key) or self.chunk(key)
+        return (_is_number(key.rpartition("/")[2]) is None and self.document(key)) or self.chunk(key)
 
     def document(self, key: str) -> bool:
         """Return whether a key is that of a document, or a link to nodes."""

@@ -194,7 +194,9 @@ def keys(where: StorePath) -> Iterator[str]:
     yield from unlisted(where, seen)
 
 
-def sizes(where: StorePath) -> Iterator[tuple[str, int]]:
+def sizes(
+    where: StorePath, sizes_below: Callable[[Store, str], Iterator[tuple[str, int]]] = verbs.list_sizes
+) -> Iterator[tuple[str, int]]:
     """Yield the same keys, each with the size of its value in bytes."""
     store = where.store
     if is_asked(store):
@@ -205,7 +207,7 @@ def sizes(where: StorePath) -> Iterator[tuple[str, int]]:
                 yield key, size
         return
     for prefix in _prefixes(where):
-        yield from verbs.list_sizes(store, prefix)
+        yield from sizes_below(store, prefix)
     yield from ((key, size) for key in _apart(where) if (size := store.size(key)) is not None)
 
 

@@ -257,6 +257,38 @@ def test_deleting_removes_empty_directories_but_not_the_root(tmp_path):
 
 
 @needs_posix
+@pytest.mark.parametrize("wrong", ["a/../b/2", "a/b//2", "a/b/.omnizarr-x.tmp", "", "\ud800"])
+def test_keys_are_deleted_up_to_one_that_is_none(tmp_path, wrong):
+    for key in ("a/b/1", "a/b/2", "c/d/1", "e"):
+        (tmp_path / key).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / key).write_bytes(b"1")
+    keys = iter(["c/d/1", "none/x", "a/b", "a/b/1", wrong, "a/b/2", "e"])
+    with pytest.raises(InvalidKeyError):
+        verbs.delete_many(LocalStore(tmp_path), keys)
+    assert sorted(name.relative_to(tmp_path).as_posix() for name in tmp_path.rglob("*")) == ["a", "a/b", "a/b/2", "e"]
+
+
+@needs_posix
+def test_sizes_are_those_of_all_files_whatever_their_names(tmp_path):
+    outside = tmp_path / "outside"
+    root = tmp_path / "root"
+    names = ["zarr.json", "c/0/1", "d/\xe9", "d/a b", "d/x:y", "e/f", ".omnizarr-x.tmp", "e/a\\b"]
+    for number, name in enumerate(names):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(b"x" * number)
+    outside.write_bytes(b"outside")
+    (root / "e/out").symlink_to(outside)
+    (root / "e/file").symlink_to("../c/0/1")
+    (root / "folder").symlink_to("d")
+    os.mkfifo(root / "pipe")
+    expected = {"zarr.json": 0, "c/0/1": 1, "d/\xe9": 2, "d/a b": 3, "d/x:y": 4, "e/f": 5, "e/file": 1}
+    expected |= {f"folder/{key[2:]}": size for key, size in expected.items() if key.startswith("d/")}
+    store = LocalStore(root)
+    assert dict(store.sizes_below("")) == dict(verbs.list_sizes(store, "")) == expected
+    assert set(store.list()) == expected.keys()
+    assert dict(store.sizes_below("none")) == {}
+
+
 def test_new_files_have_the_rights_of_the_umask(tmp_path):
     old = os.umask(0o027)
     try:

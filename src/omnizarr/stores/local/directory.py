@@ -29,7 +29,7 @@ import stat
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from functools import lru_cache, partial
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from omnizarr.errors import InvalidKeyError, OmnizarrError, StoreError, StoreLimitError
@@ -65,6 +65,7 @@ _NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.EMLINK, errno.EX
 _MAX_KNOWN = 20_000  # directories remembered as checked
 _FEW = 16  # entries of a directory up to which listing is faster than looking for names
 _MAX_NAME = 255  # bytes, on most file systems; those with a lower limit raise an error
+_BATCH = 10_000  # keys that are deleted in one call
 _MANY = 4  # small parts of a file that are read by one call of the native engine
 _SMALL = 1 << 20
 _ATTEMPTS = 1000  # to create a directory that others keep removing
@@ -480,6 +481,8 @@ class LocalStore(Store):
         Removing a directory that is not empty costs more, the more files it had: it is tried once, not for each file.
         """
         self.check_writable()
+        if hasattr(module := folders.native(), "delete_files"):
+            keys = self._delete_natively(module, keys)
         parent: str | None = None
         opened: _List[Folder] = []  # at most one
         is_emptied = False
@@ -501,6 +504,19 @@ class LocalStore(Store):
                     is_emptied = True
         finally:
             self._leave(opened, parent, is_emptied=is_emptied)
+
+    def _delete_natively(self, module: Any, keys: Iterable[str]) -> Iterable[str]:
+        """Remove files by the native engine, and return the keys from the first one on that needs a closer look."""
+        keys = iter(keys)
+        while batch := list(islice(keys, _BATCH)):
+            try:
+                count, gone = module.delete_files(self._way.path, batch)
+            except UnicodeEncodeError:  # some key is none
+                count, gone = 0, ()
+            self._known.difference_update(gone)
+            if count < len(batch):
+                return chain(batch[count:], keys)
+        return ()
 
     def _remove(self, key: str, folder: Folder, name: str) -> bool:
         """Remove a file from an open directory, and return whether it existed."""
@@ -898,8 +914,35 @@ class LocalStore(Store):
                     with suppress(FileNotFoundError):
                         yield key, os.lstat(place).st_size
 
+    def sizes_below(self, prefix: str) -> Iterator[tuple[str, int]]:
+        """Yield what `verbs.list_sizes` does, and ask for the sizes of all files of a directory at once."""
+        todo = [as_prefix(prefix)]
+        while todo:
+            prefix = todo.pop()
+            found = self._members(prefix, sizes=True)
+            if found is None:
+                keys, below, _ = self._looked_through(prefix)
+                yield from ((key, size) for key in keys if (size := self.size(key)) is not None)
+            else:
+                keys, sizes, below = found
+                yield from zip(keys, sizes, strict=True)
+            todo += below
+
+    def _members(self, prefix: str, *, sizes: bool = False) -> tuple[_List[str], _List[int], _List[str]] | None:
+        """Return keys, sizes if asked for, and prefixes directly under `prefix`; None if some need a closer look."""
+        module = folders.native()
+        found = module.members(self._way.path + prefix, prefix, sizes=sizes) if hasattr(module, "members") else None
+        if found is None:
+            return None
+        self._reached(prefix[:-1])
+        return found[0], found[1], [f"{each}/" for each in found[2]]
+
     def _scan(self, prefix: str) -> tuple[_List[str], _List[str], _List[str]]:
         """Return keys, prefixes and other names directly under `prefix`, without links to directories above."""
+        found = self._members(prefix)
+        return self._looked_through(prefix) if found is None else (found[0], found[2], [])
+
+    def _looked_through(self, prefix: str) -> tuple[_List[str], _List[str], _List[str]]:
         keys: _List[str] = []
         prefixes: _List[str] = []
         others: _List[str] = []

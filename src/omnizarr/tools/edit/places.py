@@ -86,12 +86,12 @@ def _at_path(path: Path, mode: Mode, storage_options: Mapping[str, Any] | None) 
     while not there.exists() and there.parent != there:
         inside.insert(0, there.name)
         there = there.parent
-    if there.is_dir() and inside and not _is_node(there):
+    if inside and there.is_dir() and not _is_node(there):
         # No Zarr above: a new hierarchy begins at a name that looks like one, or else at the place itself.
         names = (at for at, name in enumerate(inside) if _is_hierarchy(name))
         begins = next(names, len(inside) - 1 if mode == "a" else 0) + 1
         there, inside = there.joinpath(*inside[:begins]), inside[begins:]
-    elif there.is_file() and mode == "r" and kinds.leads_to_file("/".join(inside)):
+    elif mode == "r" and there.is_file() and kinds.leads_to_file("/".join(inside)):
         there, inside = path, []  # of another format, in an archive
     store, above = resolve(there, mode, storage_options)
     return StorePath(store, normalize("/".join([above, *inside])))
@@ -106,6 +106,8 @@ def _is_hierarchy(name: str) -> bool:
 def _within_outermost(where: StorePath) -> StorePath:
     """Return the same place in the store of the outermost group above, if its own store is a directory in that."""
     if type(where.store) is not LocalStore:
+        return where
+    if not files_in(os.path.dirname(where.store.root), outside.DOCUMENTS):  # noqa: PTH120 - faster
         return where
     root = top = Path(where.store.root)
     while top.parent != top and _is_node(top.parent):

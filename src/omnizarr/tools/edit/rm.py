@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -73,7 +73,7 @@ class Known(NamedTuple):
     def of(cls, found: Found[Metadata]) -> Known:
         """List all keys, and read the documents."""
         where = found.where
-        sizes = list(holdings.sizes(where))
+        sizes = list(holdings.sizes(where, _sizes_below))
         is_document = document_test(where)
         documents = [key for key, _ in sizes if is_document(key)]
         # In a draft, documents of several nodes lie in the same directory.
@@ -83,6 +83,10 @@ class Known(NamedTuple):
             return cls(sizes, {})
         array = found.metadata if isinstance(found.metadata, ArrayMetadata) else None
         return cls(sizes, mentions.around(where, few=number <= mentions.MOST_LOOKED_AT, array=array))
+
+
+def _sizes_below(store: Store, prefix: str) -> Iterator[tuple[str, int]]:
+    return store.sizes_below(prefix) if type(store) is LocalStore else verbs.list_sizes(store, prefix)
 
 
 def node_at(where: StorePath) -> Found[Metadata] | None:
