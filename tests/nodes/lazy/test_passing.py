@@ -166,6 +166,21 @@ def test_an_unknown_grid_is_refused():
         shown(omnizarr.concat(parts()), grid="odd")
 
 
+@pytest.mark.parametrize("grid", ["regular", "rectilinear"])
+@pytest.mark.parametrize("stored", [[], [0], [0, 3]])
+@pytest.mark.parametrize("picked", [[0], [3], [0, 3], [1, 2, 3]])
+def test_chunks_are_listed_if_they_can_be_read_where_elements_are_picked(picked, stored, grid):
+    array = omnizarr.create_array({}, shape=4, chunks=1, dtype="i4", fill_value=0)
+    for chunk in stored:
+        array[chunk] = chunk + 1
+    ways = [array.lazy[picked], array.lazy.oindex[np.array(picked)], array.lazy.vindex[picked]]
+    for view in (*ways, array.lazy[np.isin(np.arange(4), picked)]):
+        store = shown(view, grid=grid)
+        keys = [f"x/c/{number}" for number in range(omnizarr.open(store)["x"].nchunks)]
+        assert [key for key in keys if store.get(key) is not None] == [key for key in keys if key in set(store.list())]
+        np.testing.assert_array_equal(omnizarr.open(copied(store))["x"][...], array[...][picked])
+
+
 @given(st.data())
 @settings(deadline=None)
 def test_chunks_hold_what_brackets_read(data):

@@ -298,7 +298,7 @@ class ShownChunks:
         for job in opened_jobs(self._node):
             region = _region(job)
             if region is None:
-                yield from (coords for coords in self.grid.coords() if coords not in seen)
+                yield from (coords for coords in self.grid.coords() if coords not in seen and self.exists(coords))
                 return
             if not all(region) and job.target.shape:
                 continue
@@ -316,10 +316,13 @@ class ShownChunks:
                 yield from self._within(region, region)
             return
         array = None if job.steps else _array_of(job)
-        is_box = all(isinstance(output, int | Along) for output in job.source.outputs)
-        is_known = array is not None and is_box and not array._metadata.storage_transformers  # noqa: SLF001
-        if array is None or not isinstance(job.leaf, Leaf) or not is_known or not self._has_same_fill(array):
+        if array is None or not isinstance(job.leaf, Leaf) or not self._has_same_fill(array):
             yield from self._within(region, region)
+            return
+        is_box = all(isinstance(output, int | Along) for output in job.source.outputs)
+        if not is_box or array._metadata.storage_transformers:  # noqa: SLF001 - a part of Array
+            # Stored chunks do not tell which of these are made of them, but each of these tells of which it is made.
+            yield from (each for each in self._within(region, region) if self.exists(each[0]))
             return
         sources.check(job.leaf)
         bound, is_empty = _bound(array), True
