@@ -356,6 +356,72 @@ def test_array_stays_if_its_writer_is_killed(tmp_path):
     expect_nothing_else(store, tmp_path)
 
 
+KILLED_AGAIN = """
+import os, signal, sys
+import omnizarr
+
+at, verb = sys.argv[1:]
+group = omnizarr.open_group(at, mode="r+")
+seen = 0
+
+def die(*_):
+    global seen
+    seen += 1
+    if seen == 6:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+unlink, remove = os.unlink, os.remove
+os.unlink = os.remove = lambda *args, **kwargs: (die(), unlink(*args, **kwargs))
+if verb == "del":
+    del group["a"]
+else:
+    omnizarr.delete_node(at, path="a")
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize("verb", ["del", "delete_node"])
+def test_array_does_not_show_chunks_that_a_killed_deletion_left(tmp_path, verb, zarr_format, overwrite):
+    group = omnizarr.create_group(tmp_path, zarr_format=zarr_format)
+    group.create_array("a", data=VALUES, chunks=(1, 1))
+    program = [sys.executable, "-c", KILLED_AGAIN, str(tmp_path), verb]
+    done = subprocess.run(program, env={**os.environ, "OMNIZARR_ENGINE": "reference"}, check=False)
+    assert done.returncode < 0
+    assert "a" not in group
+    left = [path for path in (tmp_path / "a").rglob("*") if path.is_file() and path.name[0] in "0123456789"]
+    assert 0 < len(left) < VALUES.size
+    if verb == "delete_node" and not overwrite:  # it may go on: it holds no lock while it deletes chunks
+        with pytest.raises(omnizarr.errors.NodeExistsError, match="its deletion was interrupted"):
+            group.create_array("a", shape=VALUES.shape, dtype="f8")
+        overwrite = True
+    new = group.create_array("a", shape=VALUES.shape, chunks=(1, 1), dtype="f8", fill_value=-1, overwrite=overwrite)
+    assert (new[...] == -1).all()
+    del group["a"]
+    assert not (tmp_path / "a").exists()
+
+
+def test_array_does_not_show_chunks_of_a_node_whose_document_became_the_lock_file(tmp_path):
+    """As a deletion by the native engine leaves it, if it is killed after its first step."""
+    group = omnizarr.create_group(tmp_path)
+    group.create_array("a", data=VALUES, chunks=(2, 2))
+    (tmp_path / "a" / "zarr.json").rename(tmp_path / "a" / ".omnizarr-zarr.json.lock")
+    (tmp_path / "a" / "README").write_text("of another program")
+    new = group.create_array("a", shape=VALUES.shape, chunks=(2, 2), dtype="f8", fill_value=-1)
+    assert (new[...] == -1).all()
+    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["README", "zarr.json"]
+
+
+def test_array_shows_chunks_that_were_there_without_a_document(tmp_path):
+    """As zarr-python does: so the documents of an array can be written again."""
+    group = omnizarr.create_group(tmp_path)
+    group.create_array("a", data=VALUES, chunks=(2, 2))
+    (tmp_path / "a" / "zarr.json").unlink()
+    new = group.create_array("a", shape=VALUES.shape, chunks=(2, 2), dtype="f8")
+    assert np.array_equal(new[...], VALUES)
+
+
 def test_another_writer_replaces_what_is_being_made(tmp_path):
     class Source(Foreign):
         def __getitem__(self, selection):

@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from itertools import chain, islice
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from omnizarr.errors import OmnizarrError
 from omnizarr.formats import DIALECTS, dialect_named, documents
@@ -33,6 +33,8 @@ JOURNAL: Final = "omnizarr-conversion.json"
 """Name of the document that is at a place while something is made or removed there."""
 REPLACEMENT: Final = {"replace": "all"}
 """Options, in such a document, of the removal of a node that another one replaces."""
+DELETION: Final = {"delete": "all"}
+"""The same, of the deletion of a node."""
 
 _ENTRY: Final = "zarr.json"
 _OLDEST: Final = frozenset({"meta", "attrs"})  # names of Zarr v1, which other programs use, too
@@ -115,6 +117,13 @@ def erase(
 def is_begun(where: StorePath) -> bool:
     """Return whether something was being made or removed at a place."""
     return where.store.exists(note_key_of(where))
+
+
+def is_deletion(where: StorePath) -> bool:
+    """Return whether the deletion of a node was begun at a place, and not finished."""
+    document: Any = documents.parse(bounded.document(where.store, note_key_of(where)) or b"{}")
+    entries = document.get("omnizarr_conversion") if isinstance(document, dict) else None
+    return isinstance(entries, dict) and entries.get("options") == DELETION
 
 
 def forget(where: StorePath) -> None:

@@ -19,6 +19,7 @@ from omnizarr.errors import (
     ContainsGroupError,
     Function,
     InvalidKeyError,
+    NodeExistsError,
     NodeNameError,
     NodeNotFoundError,
     NotRepresentableError,
@@ -110,7 +111,8 @@ def _create(where: StorePath, metadata: M, change: Change, *, overwrite: bool, a
         change.begins_in(dialect)
         return Found(where, metadata)
     with where.lock():
-        existing, is_begun = _occupied(where) if overwrite else (occupant(where), False)
+        is_cleared = overwrite or (isinstance(metadata, ArrayMetadata) and _has_killed_deletion(where))
+        existing, is_begun = _occupied(where) if is_cleared else (occupant(where), False)
         is_rest = False
         if existing is not None:
             if not overwrite:
@@ -122,9 +124,11 @@ def _create(where: StorePath, metadata: M, change: Change, *, overwrite: bool, a
         elif is_begun:
             change.begin("gone")
             erasing.erase(where)
+        elif isinstance(metadata, ArrayMetadata) and _local(where) is not None and erasing.is_deletion(where):
+            raise _half_deleted(where)
         change.is_new = existing is None
         change.formats = (dialect,) if existing is None and not is_begun else None
-        if overwrite and isinstance(metadata, ArrayMetadata) and (is_rest or existing is None):
+        if is_cleared and isinstance(metadata, ArrayMetadata) and (is_rest or existing is None):
             delete_strays(where, metadata)
         change.begin()
         write_entry_point(where, dialect)
@@ -393,6 +397,8 @@ def clear(where: StorePath) -> None:
     _refuse_read_only(where)
     with Change(where, "gone") as change, where.lock():
         change.begin()
+        if (marked := _local(where)) is not None:
+            marked.mark_deletion(where.lock_key)
         erasing.erase(where)
 
 
@@ -457,6 +463,8 @@ def delete(where: StorePath) -> None:
             return
         with where.lock():
             change.begin()
+            if (marked := _local(where)) is not None:
+                marked.mark_deletion(where.lock_key)
             _erase(where)
 
 
@@ -465,8 +473,8 @@ def vanishes(where: StorePath, change: Change, *, whole: bool = True) -> bool:
 
     `whole`: with everything below. Otherwise its document must be all that is there.
     """
-    store, (folder, _, name) = where.store, where.lock_key.rpartition("/")
-    if where.home is not None or type(store) is not LocalStore:
+    store, (folder, _, name) = _local(where), where.lock_key.rpartition("/")
+    if store is None:
         return False
     try:
         if not store.delete_node(folder, name, whole=whole):
@@ -476,6 +484,17 @@ def vanishes(where: StorePath, change: Change, *, whole: bool = True) -> bool:
         raise
     change.begin()
     return True
+
+
+def _local(where: StorePath) -> LocalStore | None:
+    """Return the directory that a node is in by its path; None if it lies in another store, or in that of a draft."""
+    return where.store if where.home is None and type(where.store) is LocalStore else None
+
+
+def _has_killed_deletion(where: StorePath) -> bool:
+    """Return whether a deletion was killed here: what it left must not become chunks of a new array. Holds the lock."""
+    store = _local(where)
+    return store is not None and store.has_killed_deletion(where.lock_key)
 
 
 Occupant: TypeAlias = "Found[Metadata] | OmnizarrError"
@@ -826,6 +845,16 @@ def in_the_way(where: StorePath, existing: Found[Metadata] | OmnizarrError) -> O
     if isinstance(existing.metadata, ArrayMetadata):
         return ContainsArrayError("there is an array already", **what)
     return ContainsGroupError("there is a group already", **what)
+
+
+def _half_deleted(where: StorePath) -> NodeExistsError:
+    """Return the error that chunks of an old node, which is being deleted, would become those of a new one."""
+    return NodeExistsError(
+        "what was here is being deleted, or its deletion was interrupted",
+        store=str(where.store),
+        path=where.path,
+        remedy=Remedy("pass {overwrite} to delete what is left", overwrite=True),
+    )
 
 
 def _refuse_read_only(where: StorePath) -> None:

@@ -712,12 +712,38 @@ class LocalStore(Store):
         self._prune(above)
         return True
 
-    @contextmanager
-    def _locked(self, key: str) -> Iterator[None]:
+    def _lock_path(self, key: str) -> str:
         parent, slash, name = key.rpartition("/")
         if len(name) > 60:  # keeps the name of the lock file well below the limit of 255 bytes
             name = hashlib.blake2b(name.encode(), digest_size=16).hexdigest()
-        path = f"{self._base}{parent}{slash}{RESERVED}{name}{filelocks.SUFFIX}"
+        return f"{self._base}{parent}{slash}{RESERVED}{name}{filelocks.SUFFIX}"
+
+    def mark_deletion(self, lock: str) -> None:
+        """Write into the lock file of the key `lock`, which you hold, that a deletion has begun.
+
+        See `has_killed_deletion`.
+        """
+        with suppress(OSError):  # the file system has no locks, or a locked file cannot be written to
+            descriptor = os.open(self._lock_path(lock), os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0))
+            try:
+                os.write(descriptor, b"deleting")
+            finally:
+                os.close(descriptor)
+
+    def has_killed_deletion(self, lock: str) -> bool:
+        """Return whether a deletion was killed before it had removed all. You hold the lock of the key `lock`.
+
+        Lock files are empty but for those of deletions: `delete_node` makes the document of the node one.
+        """
+        try:
+            return os.lstat(self._lock_path(lock)).st_size > 0
+        except OSError:  # the file system has no locks
+            return False
+
+    @contextmanager
+    def _locked(self, key: str) -> Iterator[None]:
+        parent = key.rpartition("/")[0]
+        path = self._lock_path(key)
         has_root = True
 
         def make_parent() -> None:

@@ -20,7 +20,7 @@ from omnizarr.errors import (
     StoreError,
 )
 from omnizarr.model import Metadata
-from omnizarr.nodes import detection, hierarchy, nczarr_members
+from omnizarr.nodes import detection, erasing, hierarchy, nczarr_members
 from omnizarr.nodes.detection import Found
 from omnizarr.nodes.location import StorePath, dialect_of
 from omnizarr.nodes.renewing import renew
@@ -110,7 +110,7 @@ def _found(old: StorePath, new: StorePath) -> Found[Metadata]:
         failure = detection.not_found(old, NodeNotFoundError)
         failure.remedy = _rest(new)
         raise failure
-    if unfinished.is_deletion(found.where):
+    if erasing.is_deletion(found.where):
         raise StoreError(
             "the deletion of this node was begun, and is not finished",
             store=str(found.where.store),

@@ -21,7 +21,6 @@ from omnizarr.tools.convert.journal import Journal
 KEY: Final = journal.KEY
 """Name of the document."""
 _COPY: Final = {"copy": "bytes"}
-_DELETION: Final = {"delete": "all"}
 
 
 def has_place(where: StorePath) -> bool:
@@ -45,17 +44,8 @@ def key_of(where: StorePath) -> str:
 def begin_deletion(found: Found[Metadata]) -> None:
     """Write the journal of a deletion of a node."""
     where, name = found.where, found.metadata.dialect
-    begun = Journal(str(where), name, name, _DELETION, "", "", verify=False)
+    begun = Journal(str(where), name, name, erasing.DELETION, "", "", verify=False)
     where.store.set(key_of(where), begun.document())
-
-
-def is_deletion(where: StorePath) -> bool:
-    """Whether a deletion was begun and not finished."""
-    if not is_left(where):
-        return False
-    document: Any = documents.parse(bounded.document(where.store, key_of(where)) or b"{}")
-    entries = document.get("omnizarr_conversion")
-    return isinstance(entries, dict) and entries.get("options") == _DELETION
 
 
 def is_whole(where: StorePath) -> bool:
