@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Final, TypeVar
 
 from omnizarr.errors import OmnizarrError
-from omnizarr.stores import Store, pool
+from omnizarr.stores import LocalStore, Store, pool
 from omnizarr.support.progress import Tick, silent
 from omnizarr.tools.streaming.chunks import Chunks
 from omnizarr.tools.streaming.executors import Executor, Local
@@ -88,7 +88,8 @@ def _workers(arrays: Callable[[], Iterable[Chunks]], effort: Effort, most: int) 
     nbytes = 0
     try:
         for chunks in arrays():
-            workers = min(workers, chunks.store.features.concurrency)
+            if not isinstance(chunks.store, LocalStore):  # others beside a far store are left one at a time
+                workers = min(workers, chunks.store.features.concurrency)
             if chunks.grid.nchunks > _FEW:
                 return 1
             nbytes += chunks.values_bytes()
