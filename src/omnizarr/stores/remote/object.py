@@ -111,6 +111,7 @@ _INIT_BACKOFF: Final = timedelta(seconds=0.1)  # of obstore, before it repeats a
 _NEVER: Final = '"00000000000000000000000000000000"'  # an ETag that no value has
 _copies: dict[Hashable, bool] = {}  # whether the server copies values, if known
 _keep_conditions: set[Hashable] = set()  # servers that have been seen to do so
+_lack_bulk: set[Hashable] = set()  # servers of S3 that delete keys one by one only
 
 
 class _Learned:
@@ -120,6 +121,7 @@ class _Learned:
     some_are_large = False
     ignores_ranges = False
     refuses_to_list = False
+    singly: object_forked.Kept | None = None  # the store of obstore that deletes keys one by one
 
 
 class _Record:
@@ -310,7 +312,7 @@ class ObjectStore(Store):
         made = object_access.client_of(self._store, self._kind, self._asked_concurrency)
         if made is None:
             return None
-        client, below = made
+        client, below = made[0].deleting_singly(), made[1]
         prefix = as_prefix(below) + self._prefix
         conditions = self._has_conditions, self._are_conditions_doubtful
         return Access(client, prefix, self._max_value_bytes, *conditions, self._learned.ignores_ranges)
@@ -378,6 +380,7 @@ class ObjectStore(Store):
                     return function(*args, **kwargs)
             return function(*args, **kwargs)
         except TimeoutError:
+            undeleted: str | None = None
             failure: StoreError = StoreTimeoutError(
                 "the listing takes too long",
                 expected=f"at most {self._list_timeout:g} s",
@@ -385,14 +388,19 @@ class ObjectStore(Store):
             )
         except FileNotFoundError as error:
             missing = object_errors.missing(error, self._store)
-            if missing is None:
+            if missing is None and (name != "delete" or self._kind != "S3Store"):
                 return None
-            failure = missing
+            failure = missing or object_errors.NotFoundError("the server answers 'not found' to the deletion")
+            undeleted = object_errors.undeleted(str(error))
         except Exception as error:  # noqa: BLE001 - what obstore raises has no base in common
             failure = object_errors.translate(error, self._store)
+            undeleted = object_errors.undeleted(str(error))
         # Raised outside the block: obstore's message, which may contain secrets, must not be shown as the
         # context.
-        raise failure.add(store=repr(self))
+        failure = failure.add(store=repr(self))
+        if name == "delete" and undeleted is not None and not self._is_forked():
+            raise object_errors.BulkError(failure, undeleted)
+        raise failure
 
     def _is_forked(self) -> bool:
         return self._kind != "MemoryStore" and self._web is None and object_errors.is_forked()
@@ -804,7 +812,7 @@ class ObjectStore(Store):
     def delete(self, key: str) -> None:
         """Ask the server to delete it."""
         self.check_writable()
-        self._ask(key, obstore.delete)
+        self._delete([key])
         self._remember(key, None, always=True)
 
     @answers(verbs.delete_many)
@@ -813,17 +821,62 @@ class ObjectStore(Store):
         self.check_writable()
         remaining = iter(keys)
         while batch := list(islice(remaining, _PAGE)):
-            self._delete([self._path(key) for key in batch])
+            self._delete(batch)
             for key in batch:
                 self._remember(key, None, always=True)
 
-    def _delete(self, paths: Sequence[str]) -> None:
-        if self._kind in _FORGIVING:
-            self._call(obstore.delete, self._store, paths)
-            return
+    def _delete(self, keys: Sequence[str]) -> None:
+        paths = [self._path(key) for key in keys]
         # If a missing key is an error, obstore would skip the keys after it.
-        for _ in pool.gather(partial(self._call, obstore.delete, self._store), paths, self._concurrency):
+        if self._kind not in _FORGIVING or self._lacks_bulk:
+            self._delete_singly(keys)
+            return
+        try:
+            self._call(obstore.delete, self._store, paths if len(paths) > 1 else paths[0])
+        except object_errors.NotFoundError:  # the environment says that keys are deleted one by one
+            self._delete_singly(keys)
+        except object_errors.BulkError as error:
+            # The key that the server names goes first: most often it cannot be deleted by itself either.
+            named = (at for at, path in enumerate(paths) if error.of_key.startswith(f"{self._whole(path)}: "))
+            first = next(named, 0)
+            self._delete_singly([keys[first]])
+            self._delete_singly([*keys[:first], *keys[first + 1 :]])
+            if not error.of_key:
+                _lack_bulk.add(self._data)
+        except StoreError as error:
+            raise error.add(key=keys[0] if len(keys) == 1 else None) from None
+
+    def _whole(self, path: str) -> str:
+        return f"{self._below}/{path}".lstrip("/")
+
+    @property
+    def _lacks_bulk(self) -> bool:
+        """Whether this is S3, without requests that delete several keys."""
+        return self._kind == "S3Store" and (self._data in _lack_bulk or object_urls.lacks_bulk(self._store))
+
+    def _delete_singly(self, keys: Sequence[str]) -> None:
+        for _ in pool.gather(partial(self._delete_one, self._store_that_deletes_one()), keys, self._concurrency):
             pass
+
+    def _store_that_deletes_one(self) -> Any:
+        if self._kind != "S3Store" or self._is_forked() or object_urls.lacks_bulk(self._store):
+            return self._store
+        if self._learned.singly is None:
+            self._learned.singly = object_forked.Kept(object_urls.without_bulk(self._store))
+        return self._learned.singly.store
+
+    def _delete_one(self, store: Any, key: str) -> None:
+        try:
+            self._call(obstore.delete, store, self._path(key))
+        except object_errors.BulkError as error:
+            raise error.cause.add(key=key) from None
+        except object_errors.NotFoundError as error:
+            if self._head(key) is not None:
+                raise error.add(
+                    key=key, found="the key is still there", remedy="see whether the server can delete, and how"
+                ) from None
+        except StoreError as error:
+            raise error.add(key=key) from None
 
     @answers(verbs.delete_prefix)
     def _delete_prefix(self, prefix: str) -> None:

@@ -32,6 +32,30 @@ class NotConditionalError(StoreError):
     """The server does not support conditional writes."""
 
 
+class NotFoundError(StoreError):
+    """A server of S3 answers 404 to the deletion of one key.
+
+    S3 answers 204, so either another server says this of a key that is missing, or it knows no such request.
+    """
+
+
+class BulkError(Exception):
+    """A request that deletes several keys has failed, but may not have to: the keys can be deleted one by one.
+
+    Parameters
+    ----------
+    cause : StoreError
+        What it means if they cannot.
+    of_key : str
+        What the server says of the first key that it has not deleted, from the key on; "" if it refuses the request.
+    """
+
+    def __init__(self, cause: StoreError, of_key: str) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+        self.of_key = of_key
+
+
 _LONGEST = 300
 
 _MISSING_PLACES: Final = {
@@ -105,6 +129,10 @@ _is_range = re.compile(r"status code: 416\b|invalid range|InvalidRange|CONTENT_R
 _code = re.compile(r"<Code>([^<]{1,100})</Code>").search
 _detail = re.compile(r"<Message>([^<]{1,300})").search
 
+_OF_KEY: Final = "DeleteObjects request failed for key "
+_NO_ANSWER_TO_BULK: Final = "Got invalid DeleteObjects response"
+_is_bulk = re.compile(r"Error performing POST \S+\?delete in ").search
+
 _pids: dict[str, int] = {}
 
 
@@ -128,7 +156,31 @@ def missing(error: FileNotFoundError, store: Any = None) -> StoreError | None:
         if "performing HEAD" in text:
             return NotAllowedError("the server does not know HEAD")
         return _not_allowed(text, clean(text, store))
-    return _missing_place(text)
+    if (place := _missing_place(text)) is None and _is_bulk(text):
+        return StoreError(
+            "the server has no requests that delete several keys",
+            found=clean(text, store),
+            remedy=Remedy("pass {disable_bulk_delete}", disable_bulk_delete=StorageOption(value=True)),
+        )
+    return place
+
+
+def undeleted(raw: str) -> str | None:
+    """Return `BulkError.of_key` for the text of a failure; None if deleting the keys one by one is of no use.
+
+    It is not if there is no connection, and if the server is overloaded or has no such bucket.
+    """
+    text = raw.partition("\n\nDebug source")[0]
+    _, is_of_key, told = text.partition(_OF_KEY)
+    if is_of_key:
+        return told
+    if _NO_ANSWER_TO_BULK in text:
+        return ""
+    status = _status(text) if _is_bulk(text) else None
+    if status is None or _missing_place(text) is not None:
+        return None
+    code = int(status[1])
+    return "" if code == 501 or (400 <= code < 500 and code not in (408, 429)) else None
 
 
 def missing_places() -> list[str]:
@@ -187,7 +239,8 @@ def _failure(kind: str, raw: str, found: str, code: int, variables: str) -> Stor
                 _PUBLIC, **_ANONYMOUS
             ),
         )
-    if kind in ("PermissionDeniedError", "UnauthenticatedError") or code in (401, 403):
+    is_denied = _OF_KEY in raw and "(code: AccessDenied)" in raw
+    if is_denied or kind in ("PermissionDeniedError", "UnauthenticatedError") or code in (401, 403):
         return StoreAccessError(
             "access is denied",
             found=found,

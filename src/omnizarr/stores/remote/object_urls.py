@@ -15,7 +15,8 @@ every request and never shown. ``https://`` means HTTP, even for an S3 server: f
 Options (``storage_options``) are those of obstore:
 
 - of a cloud: `endpoint`, `region`, `access_key_id`, `secret_access_key`, `session_token`, `skip_signature` (anonymous),
-  `virtual_hosted_style_request` (the bucket is part of the host, not of the path), `conditional_put`, ...; `base_url`,
+  `virtual_hosted_style_request` (the bucket is part of the host, not of the path), `conditional_put`,
+  `disable_bulk_delete` (keys are deleted one by one, not a thousand by one request), ...; `base_url`,
   `service_account`, `service_account_key`, `bearer_token`, ...; `account_name`, `account_key`, `sas_key`, ...; with or
   without ``aws_``, ``google_``, ``azure_`` before them; or `credential_provider`;
 - of the HTTP client: `timeout`, `connect_timeout`, `read_timeout` (seconds, or text like "2min"), `allow_http`,
@@ -445,6 +446,18 @@ def _new(kind: str, place: str, settings: Mapping[str, Any]) -> Any:
     except Exception as error:  # noqa: BLE001 - what obstore raises has no base in common
         found = object_errors.clean(str(error))
     raise StoreError("the options make no store", found=found)
+
+
+def lacks_bulk(store: Any) -> bool:
+    """Return whether the options of a store of S3 say that it deletes keys one by one."""
+    return str(store.config.get("disable_bulk_delete")).lower() in {"true", "1"}
+
+
+def without_bulk(store: Any) -> Any:
+    """Return the same store of S3, which deletes keys one by one."""
+    args, kwargs = store.__getnewargs_ex__()
+    config = {**(kwargs.get("config") or {}), "disable_bulk_delete": True}
+    return import_obstore().S3Store(*args, **{**kwargs, "config": config})
 
 
 def import_obstore() -> Any:
