@@ -136,21 +136,35 @@ fn names(py: Python<'_>) -> &'static Names {
 /// When the interpreter ends, a thread that is not waited for and wants to go on there is ended by the system (before
 /// Python 3.14), which unwinds its stack; through ours it cannot, and the whole process would be aborted. So such a
 /// thread stays where it is until the process is gone. `PyO3` does the same where a thread attaches, but not here.
+///
+/// A new object runs code of Python, too, where it begins a collection of garbage (before Python 3.12).
 mod calls {
+    use std::ffi::c_int;
+    use std::hint::black_box;
     use std::mem::ManuallyDrop;
     use std::ops::Deref;
 
-    use pyo3::exceptions::PyAttributeError;
+    use pyo3::exceptions::{PyAttributeError, PySystemError};
     use pyo3::ffi;
     use pyo3::prelude::*;
     use pyo3::types::{PyString, PyTuple};
 
+    // PyO3 declares that they never unwind, and the optimizer, which sees one function where there are two declarations,
+    // would believe that and leave `Stay` out. So they are called by pointers, and `black_box` hides which these are.
     #[cfg(unix)]
-    #[allow(clashing_extern_declarations)] // PyO3 declares that they never unwind
+    #[allow(clashing_extern_declarations)]
     mod raw {
+        use std::ffi::c_int;
+
         use pyo3::ffi::PyObject;
 
+        pub type Plain = unsafe extern "C-unwind" fn() -> c_int;
+        pub type Release = unsafe extern "C-unwind" fn(*mut PyObject);
+        pub type One = unsafe extern "C-unwind" fn(*mut PyObject) -> *mut PyObject;
+        pub type Two = unsafe extern "C-unwind" fn(*mut PyObject, *mut PyObject) -> *mut PyObject;
+
         unsafe extern "C-unwind" {
+            pub fn PyErr_CheckSignals() -> c_int;
             pub fn PyObject_CallObject(callable: *mut PyObject, arguments: *mut PyObject) -> *mut PyObject;
             pub fn PyObject_GetAttr(object: *mut PyObject, name: *mut PyObject) -> *mut PyObject;
             pub fn PyObject_GetIter(object: *mut PyObject) -> *mut PyObject;
@@ -159,7 +173,16 @@ mod calls {
         }
     }
     #[cfg(not(unix))]
-    use pyo3::ffi as raw;
+    mod raw {
+        use std::ffi::c_int;
+
+        pub use pyo3::ffi::*;
+
+        pub type Plain = unsafe extern "C" fn() -> c_int;
+        pub type Release = unsafe extern "C" fn(*mut PyObject);
+        pub type One = unsafe extern "C" fn(*mut PyObject) -> *mut PyObject;
+        pub type Two = unsafe extern "C" fn(*mut PyObject, *mut PyObject) -> *mut PyObject;
+    }
 
     /// Keeps the thread that drops it.
     struct Stay;
@@ -193,6 +216,49 @@ mod calls {
         }};
     }
 
+    /// Keeps garbage from being collected where Rust makes objects, so that no code of Python runs there. It must not
+    /// outlive that. From Python 3.12 on, garbage is collected only where Python runs its own code.
+    struct Uncollected(c_int);
+
+    impl Uncollected {
+        fn begin(_: Python<'_>) -> Self {
+            // SAFETY: the thread is attached, and keeps the only interpreter lock (there is none without one before 3.13).
+            Self(unsafe { if ffi::Py_Version < 0x030C_0000 { ffi::PyGC_Disable() } else { 0 } })
+        }
+    }
+
+    impl Drop for Uncollected {
+        fn drop(&mut self) {
+            if self.0 != 0 {
+                // SAFETY: as above.
+                unsafe { ffi::PyGC_Enable() };
+            }
+        }
+    }
+
+    /// Make the arguments of a call.
+    pub fn arguments<'py>(
+        py: Python<'py>,
+        values: impl IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error: Into<PyErr>>,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let _uncollected = Uncollected::begin(py);
+        values.into_pyobject(py).map_err(Into::into)
+    }
+
+    /// Take the exception that is set, which is made here if Python has not yet.
+    fn raised(py: Python<'_>) -> Option<PyErr> {
+        let _uncollected = Uncollected::begin(py);
+        PyErr::take(py)
+    }
+
+    /// Run the handlers of signals that have come.
+    pub fn check_signals(py: Python<'_>) -> PyResult<()> {
+        match stay!(black_box(raw::PyErr_CheckSignals as raw::Plain)()) {
+            0 => Ok(()),
+            _ => raised(py).map_or(Ok(()), Err),
+        }
+    }
+
     /// An object that Python handed over. Letting go of it is a call as well: a generator that is left early, or a frame
     /// of a traceback, runs code of Python when it dies.
     pub struct Object<'py>(ManuallyDrop<Bound<'py, PyAny>>);
@@ -208,13 +274,16 @@ mod calls {
     impl Drop for Object<'_> {
         fn drop(&mut self) {
             let object = self.0.as_ptr();
-            stay!(raw::Py_DecRef(object));
+            stay!(black_box(raw::Py_DecRef as raw::Release)(object));
         }
     }
 
     fn owned(py: Python<'_>, result: *mut ffi::PyObject) -> PyResult<Object<'_>> {
         // SAFETY: Python hands the reference over, or has set an exception.
-        unsafe { Bound::from_owned_ptr_or_err(py, result) }.map(|object| Object(ManuallyDrop::new(object)))
+        match unsafe { Bound::from_owned_ptr_or_opt(py, result) } {
+            Some(object) => Ok(Object(ManuallyDrop::new(object))),
+            None => Err(raised(py).unwrap_or_else(|| PySystemError::new_err("a call failed without an exception"))),
+        }
     }
 
     /// Release an exception, and the frames that it holds.
@@ -224,22 +293,23 @@ mod calls {
 
     /// Call an object.
     pub fn call<'py>(callable: &Bound<'py, PyAny>, arguments: &Bound<'py, PyTuple>) -> PyResult<Object<'py>> {
-        owned(callable.py(), stay!(raw::PyObject_CallObject(callable.as_ptr(), arguments.as_ptr())))
+        let function = callable.as_ptr();
+        owned(callable.py(), stay!(black_box(raw::PyObject_CallObject as raw::Two)(function, arguments.as_ptr())))
     }
 
     /// Call a method.
     pub fn method<'py>(
         object: &Bound<'py, PyAny>,
         name: &Py<PyString>,
-        arguments: impl IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error: Into<PyErr>>,
+        values: impl IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error: Into<PyErr>>,
     ) -> PyResult<Object<'py>> {
-        let arguments = arguments.into_pyobject(object.py()).map_err(Into::into)?;
+        let arguments = arguments(object.py(), values)?;
         call(&*attribute(object, name)?, &arguments)
     }
 
     /// Look an attribute up, which may be a property.
     pub fn attribute<'py>(object: &Bound<'py, PyAny>, name: &Py<PyString>) -> PyResult<Object<'py>> {
-        owned(object.py(), stay!(raw::PyObject_GetAttr(object.as_ptr(), name.as_ptr())))
+        owned(object.py(), stay!(black_box(raw::PyObject_GetAttr as raw::Two)(object.as_ptr(), name.as_ptr())))
     }
 
     /// Look up an attribute that need not be there.
@@ -255,7 +325,7 @@ mod calls {
 
     /// Iterate over an object.
     pub fn items<'py>(object: &Bound<'py, PyAny>) -> PyResult<Items<'py>> {
-        owned(object.py(), stay!(raw::PyObject_GetIter(object.as_ptr()))).map(Items)
+        owned(object.py(), stay!(black_box(raw::PyObject_GetIter as raw::One)(object.as_ptr()))).map(Items)
     }
 
     impl<'py> Iterator for Items<'py> {
@@ -263,9 +333,9 @@ mod calls {
 
         fn next(&mut self) -> Option<Self::Item> {
             let py = self.0.py();
-            let next = stay!(raw::PyIter_Next(self.0.as_ptr()));
+            let next = stay!(black_box(raw::PyIter_Next as raw::One)(self.0.as_ptr()));
             if next.is_null() {
-                return PyErr::take(py).map(Err);
+                return raised(py).map(Err);
             }
             Some(owned(py, next))
         }
@@ -801,7 +871,7 @@ impl Store for PyStore {
         calls::attached(|py| {
             // As a `with` statement does: what leaves is found before anything is entered, and alone keeps the lock.
             let none = || py.None();
-            let nothing = (none(), none(), none()).into_pyobject(py).map_err(foreign)?;
+            let nothing = calls::arguments(py, (none(), none(), none())).map_err(foreign)?;
             let lock = calls::method(self.store.bind(py), &names(py).lock, (key,)).map_err(foreign)?;
             let leave = calls::attribute(&lock, &names(py).exit).map_err(foreign)?;
             let entered = calls::method(&lock, &names(py).enter, ());
@@ -1337,8 +1407,7 @@ fn read_together<'py>(
 
 /// Ask the caller whether to go on.
 fn asked() -> EngineResult<()> {
-    calls::attached(|py: Python<'_>| py.check_signals())
-        .map_err(|error| Error::interrupted(Box::new(Raised(Some(error)))))
+    calls::attached(calls::check_signals).map_err(|error| Error::interrupted(Box::new(Raised(Some(error)))))
 }
 
 /// The exception for an error of something that Ctrl-C may have ended.

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 import pytest
 
 from tests.concurrency import places
+from tests.engine.both import needs_native
 from tests.repeats import runs
 
 RUNS = runs(10)
@@ -91,3 +92,60 @@ def test_program_ends_while_exceptions_die():
         [sys.executable, "-c", FAILING_AT_THE_END], capture_output=True, text=True, timeout=120, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+COLLECTING_AT_THE_END = """
+import gc, json, os, sys, threading, time
+from collections import Counter
+import numpy as np
+import omnizarr
+from omnizarr.stores import MemoryStore
+
+class Foreign(MemoryStore):  # as it overrides `get`, the engine calls Python for each value
+    def get(self, key, span=None):
+        return super().get(key, span)
+
+def end():
+    sleep = time.sleep  # it is there until the end, as names of modules are not
+
+    class Garbage:
+        def __init__(self):
+            self.itself = self
+        def __del__(self):  # runs in a collection, and lets other threads go on, also the one that ends the program
+            Garbage()
+            sleep(1e-4)
+
+    array = omnizarr.create_array(Foreign(), data=np.arange(400), chunks=(10,))
+    def read():
+        while True:
+            Garbage()
+            array[:], array[3:13]
+    for _ in range(8):
+        threading.Thread(target=read, daemon=True).start()
+    gc.set_threshold(20, 3, 3)  # many collections
+    sleep(0.03)
+    sys.exit()
+
+omnizarr.create_array(Foreign(), data=np.arange(8), chunks=(2,))[:]  # what is imported late
+ends = Counter()
+for _ in range(int(sys.argv[1])):
+    if not (child := os.fork()):
+        end()
+    ends[os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])] += 1
+print(json.dumps(ends))
+"""
+
+
+@needs_native
+def test_program_ends_while_garbage_is_collected():
+    """A collection may begin in any call of Python. Half of these ends were aborted while one call had no guard."""
+    done = subprocess.run(
+        [sys.executable, "-c", COLLECTING_AT_THE_END, str(2 * RUNS)],
+        env={**os.environ, "OMNIZARR_ENGINE": "native"},
+        capture_output=True,
+        text=True,
+        timeout=120 + 10 * RUNS,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout) == {"0": 2 * RUNS}
