@@ -1,6 +1,7 @@
 """`omnizarr.nodes.replacing`: what is overwritten stays until what replaces it is complete."""
 
 import asyncio
+import errno
 import itertools
 import os
 import subprocess
@@ -15,7 +16,7 @@ from omnizarr import aio
 from omnizarr.nodes import replacing
 from omnizarr.storage import StorePath
 from omnizarr.stores import FsspecStore, LocalStore
-from omnizarr.stores.local import staging
+from omnizarr.stores.local import folders, staging
 from tests.concurrency.places import STORES
 
 VALUES = np.arange(24.0).reshape(4, 6)
@@ -411,6 +412,33 @@ def test_array_does_not_show_chunks_of_a_node_whose_document_became_the_lock_fil
     new = group.create_array("a", shape=VALUES.shape, chunks=(2, 2), dtype="f8", fill_value=-1)
     assert (new[...] == -1).all()
     assert sorted(path.name for path in (tmp_path / "a").iterdir()) == ["README", "zarr.json"]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_array_does_not_show_chunks_that_a_deletion_left_which_failed(tmp_path, monkeypatch, zarr_format, error):
+    monkeypatch.setattr(folders, "native", lambda: None)
+    group = omnizarr.create_group(tmp_path, zarr_format=zarr_format)
+    group.create_array("a", data=VALUES, chunks=(1, 1))
+    unlink, calls = os.unlink, itertools.count()
+
+    def failing(*args, **kwargs):
+        if next(calls) == 6:
+            raise error(errno.EIO, "unlink")
+        unlink(*args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "unlink", failing)
+        patch.setattr(os, "remove", failing)
+        with pytest.raises((error, omnizarr.errors.StoreError), match="unlink"):
+            del group["a"]
+    assert "a" not in group
+    left = [path for path in (tmp_path / "a").rglob("*") if path.is_file() and path.name[0] in "0123456789"]
+    assert 0 < len(left) < VALUES.size
+    new = group.create_array("a", shape=VALUES.shape, chunks=(1, 1), dtype="f8", fill_value=-1)
+    assert (new[...] == -1).all()
+    del group["a"]
+    assert [path.name for path in tmp_path.iterdir()] == ["zarr.json" if zarr_format == 3 else ".zgroup"]
 
 
 def test_array_shows_chunks_that_were_there_without_a_document(tmp_path):

@@ -184,6 +184,15 @@ impl Lock<'_> {
         is_ours
     }
 
+    /// Release the lock, and let its file stay.
+    pub(super) fn leave(&self) {
+        if let Some(mut guard) = self.file()
+            && let Some(file) = guard.take()
+        {
+            unlock(&file);
+        }
+    }
+
     /// Give the file the name back that it had before `take_over`, and release the lock.
     #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
     pub(super) fn give_back(&self, folder: BorrowedFd<'_>, document: &[u8]) {

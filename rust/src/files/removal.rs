@@ -106,7 +106,7 @@ pub fn clear(folder: BorrowedFd<'_>, asked: &dyn Fn() -> Asked<()>) -> Result<()
 /// `whole`: with everything in it. Otherwise nothing is done if the document is not all that it holds.
 ///
 /// # Errors
-/// As [`remove_tree`].
+/// As [`remove_tree`]. Then the lock file stays, so that what is left does not become part of a new node.
 pub fn delete_node(
     root: &Path,
     (parent, name): (&str, &str),
@@ -137,8 +137,9 @@ pub fn delete_node(
         held.give_back(own.as_fd(), document);
         return Ok(false);
     }
-    if whole {
-        clear_all(folder.as_fd(), name.as_bytes(), own, &lock_name, asked)?;
+    if whole && let Err(stopped) = clear_all(folder.as_fd(), name.as_bytes(), own, &lock_name, asked) {
+        held.leave();
+        return Err(stopped);
     }
     drop(held);
     // The node is gone. What others have put there since is theirs, as the lock file of one who waited to make a new node.
@@ -596,6 +597,22 @@ mod tests {
         let stopped = delete(&folder.0, "", "t", &|| Err(Error::broken("stop")));
         assert!(matches!(stopped, Err(Stopped::Asked(_))));
         assert_eq!(std::fs::read_dir(folder.0.join("t")).unwrap().count(), 10);
+    }
+
+    #[test]
+    fn a_node_that_is_not_all_gone_leaves_its_lock_file() {
+        let folder = Folder::new("left").with(&["g/a/c/0"]);
+        std::fs::write(folder.0.join("g/a/zarr.json"), "{}").unwrap();
+        for number in 0..MANY {
+            std::fs::write(folder.0.join(format!("g/a/{number}")), "").unwrap();
+        }
+        let stopped = delete_node(&folder.0, ("g", "a"), "zarr.json", true, &|| Err(Error::broken("stop")));
+        assert!(matches!(stopped, Err(Stopped::Asked(_))));
+        assert!(!folder.0.join("g/a/zarr.json").exists());
+        assert_eq!(std::fs::read(folder.0.join("g/a/.omnizarr-zarr.json.lock")).unwrap(), b"{}");
+        let store = Files::new(folder.0.clone(), false); // nobody holds it
+        store.locked("g/a/zarr.json", &|| Err(Error::broken("held")), &mut || Ok(())).unwrap();
+        assert!(!folder.0.join("g/a/.omnizarr-zarr.json.lock").exists());
     }
 
     #[test]

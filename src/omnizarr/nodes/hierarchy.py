@@ -55,6 +55,7 @@ from omnizarr.nodes.location import StorePath, dialect_of, dialects_at
 from omnizarr.nodes.outside import Beyond
 from omnizarr.nodes.renewing import Change
 from omnizarr.stores import LocalStore, conflicts, pool, verbs
+from omnizarr.stores.interrupts import contextmanager
 
 M = TypeVar("M", ArrayMetadata, GroupMetadata)
 
@@ -395,10 +396,8 @@ def delete_strays(where: StorePath, metadata: ArrayMetadata) -> None:
 def clear(where: StorePath) -> None:
     """Remove the documents and chunks of a node and of all nodes below. Everything else stays."""
     _refuse_read_only(where)
-    with Change(where, "gone") as change, where.lock():
+    with Change(where, "gone") as change, _deletion(where):
         change.begin()
-        if (marked := _local(where)) is not None:
-            marked.mark_deletion(where.lock_key)
         erasing.erase(where)
 
 
@@ -461,10 +460,8 @@ def delete(where: StorePath) -> None:
     with Change(where, "gone") as change:
         if vanishes(where, change):
             return
-        with where.lock():
+        with _deletion(where):
             change.begin()
-            if (marked := _local(where)) is not None:
-                marked.mark_deletion(where.lock_key)
             _erase(where)
 
 
@@ -491,8 +488,26 @@ def _local(where: StorePath) -> LocalStore | None:
     return where.store if where.home is None and type(where.store) is LocalStore else None
 
 
+@contextmanager
+def _deletion(where: StorePath) -> Iterator[None]:
+    """Hold the lock of a node that is deleted. If that fails or is killed, `_has_killed_deletion` tells the next."""
+    store = _local(where)
+    with where.lock():
+        if store is not None:
+            store.mark_deletion(where.lock_key)
+        try:
+            yield
+        except BaseException:
+            if store is not None:
+                store.leave_deletion(where.lock_key)
+            raise
+
+
 def _has_killed_deletion(where: StorePath) -> bool:
-    """Return whether a deletion was killed here: what it left must not become chunks of a new array. Holds the lock."""
+    """Return whether a deletion was killed here, or failed: what it left must not become chunks of a new array.
+
+    The caller holds the lock.
+    """
     store = _local(where)
     return store is not None and store.has_killed_deletion(where.lock_key)
 

@@ -730,8 +730,12 @@ class LocalStore(Store):
             finally:
                 os.close(descriptor)
 
+    def leave_deletion(self, lock: str) -> None:
+        """Let the lock file of the key `lock`, which you hold, stay when you release it: not everything is deleted."""
+        filelocks.leave(self._lock_path(lock))
+
     def has_killed_deletion(self, lock: str) -> bool:
-        """Return whether a deletion was killed before it had removed all. You hold the lock of the key `lock`.
+        """Return whether a deletion ended before it had removed all. You hold the lock of the key `lock`.
 
         Lock files are empty but for those of deletions: `delete_node` makes the document of the node one.
         """

@@ -4,8 +4,8 @@ To acquire a lock, a writer creates the file (or opens the existing one), takes 
 checks that the path still leads to the locked file; if not, it tries again. To release the lock, it removes the file
 while still holding it. So
 
-- a killed holder leaves at most a file, which is empty, or was the document of a node that was being deleted. The
-  operating system releases its lock, and the next holder removes the file;
+- a killed holder leaves at most a file, which is empty, or says that a node was being deleted. The operating system
+  releases its lock, and the next holder removes the file. A deletion that fails leaves its file, too;
 - the value may be created, deleted or replaced by a rename meanwhile. A lock on the value's own file would be lost at
   each write;
 - a forked child does not inherit it;
@@ -130,6 +130,11 @@ def lock(
             except BaseException:  # on Ctrl-C: a lock that stays would also exclude this process
                 _release(taken)
                 raise
+
+
+def leave(path: str) -> None:
+    """Let the lock file `path`, which this thread holds, stay when it is released, to show what it says to the next."""
+    _held.__dict__.setdefault("left", set()).add(path)
 
 
 class _Taken:
@@ -300,7 +305,11 @@ def _release(taken: _Taken) -> None:
     """Remove the lock file and close it. Called again after an interrupt, it continues where it stopped."""
     if os.getpid() != taken.process:  # a child forked within the block holds nothing
         return
-    if msvcrt is None:
+    left: set[str] = _held.__dict__.get("left", set())
+    if taken.path in left:
+        _close(taken)
+        left.discard(taken.path)
+    elif msvcrt is None:
         for descriptor in list(taken.descriptors):
             with suppress(OSError):
                 # An interrupted waiter also removes the file, if its holder was killed meanwhile.
