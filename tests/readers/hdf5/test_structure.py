@@ -1,6 +1,7 @@
 """The structure of HDF5 files, compared with what h5py finds in them."""
 
 import ctypes
+import pickle
 import zlib
 from contextlib import contextmanager
 from math import prod
@@ -231,6 +232,10 @@ def test_shared_messages_are_found(tmp_path):
     with both(path) as found:
         check_attributes(*found)
         check_datasets(path, *found)
+    with h5py.File(path) as theirs:
+        again = pickle.loads(pickle.dumps(opened(path)))
+        check_attributes(again, theirs)
+        check_datasets(path, again, theirs)
 
 
 class ImageConfiguration(ctypes.Structure):

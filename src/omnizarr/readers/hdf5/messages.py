@@ -197,7 +197,7 @@ def in_shared_heap(cursor: Cursor, kind: int) -> bytes:
     if source.shared is None:
         cursor.fail("the file has no table of shared messages")
     o = source.offset_size
-    count: int = source.memo.get("shared indexes", 0)
+    count = source.shared_indexes
     length = 4 + count * (14 + 2 * o) + SEAL
     table = source.sealed(source.shared, length, "the table of shared messages", b"SMTB")
     for _ in range(count):
@@ -220,7 +220,7 @@ def read_extension(source: Source, address: int) -> None:
     if table is not None:
         table.version("the table of shared messages", 0)
         source.shared = table.address_or_none()
-        source.memo["shared indexes"] = table.uint(1)
+        source.shared_indexes = table.uint(1)
     images = header.find(IMAGES)
     if images is not None:
         images.version("the image of the cache", 0)

@@ -76,6 +76,8 @@ class Source:
         Half of the number of children that a node of a version 1 B-tree of chunks has room for.
     shared : int or None
         The address of the table of shared messages.
+    shared_indexes : int
+        How many indexes that table has.
     is_far : bool
         Whether each request takes time.
     is_open : bool
@@ -93,6 +95,7 @@ class Source:
         self.offset_size = self.length_size = 8
         self.chunk_rank = 32
         self.shared: int | None = None
+        self.shared_indexes = 0
         self.is_open = False
         self._blocks: dict[int, bytes] = {}
         self.is_far = not file.is_local and self.store.features.concurrency > 1
