@@ -14,6 +14,7 @@ import pytest
 import omnizarr
 from omnizarr import cli
 from omnizarr.errors import ChecksumError, ChunkError, MetadataError, NodeNotFoundError, ReadOnlyError
+from omnizarr.readers.hdf5.source import Source
 from omnizarr.readers.hdf5.store import HDF5Store
 from omnizarr.stores import LocalStore, MemoryStore, MetricsStore, resolve, verbs
 from tests.readers.hdf5 import samples
@@ -381,3 +382,21 @@ def test_an_index_of_chunks_takes_16_bytes_for_each(tmp_path, monkeypatch, libve
     assert len(manifest) == 40_000
     assert manifest.nbytes == 16 * 40_000
     assert kept < 1.3 * manifest.nbytes + (1 << 17)  # and one or two blocks of the file
+
+
+@pytest.mark.parametrize("is_local", [True, False])
+def test_elements_are_read_while_another_thread_begins_new_blocks(tmp_path, monkeypatch, is_local):
+    """A chunk whose bytes are not found would be read as one that is missing: its elements would be fill values."""
+    texts = np.array([f"text {number}" for number in range(20_000)], dtype=object)
+    with h5py.File(tmp_path / "x.h5", "w") as theirs:
+        theirs.create_dataset("x", data=texts, chunks=(10_000,), dtype=h5py.string_dtype())
+    store = LocalStore(tmp_path) if is_local else MemoryStore({"x.h5": (tmp_path / "x.h5").read_bytes()})
+    array = omnizarr.open_group(HDF5Store(store, "x.h5"), mode="r")["x"]
+    keep = Source._keep
+
+    def keep_and_begin_anew(self, first, data):
+        keep(self, first, data)
+        self._blocks = {}
+
+    monkeypatch.setattr(Source, "_keep", keep_and_begin_anew)
+    assert (array[...] == texts).all()

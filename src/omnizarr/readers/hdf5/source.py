@@ -144,12 +144,13 @@ class Source:
 
     def _read_large(self, start: int, stop: int) -> bytes:
         numbers = range(start // self._step, -(-stop // self._step))
-        missing = [number for number in numbers if number not in self._blocks] if self.is_far else numbers
+        blocks = self._blocks  # another thread may begin new ones
+        missing = [number for number in numbers if number not in blocks] if self.is_far else numbers
         if missing and self._is_tried():
             self._want(missing)
         if missing:
             return self._fetch(start, stop)
-        data = b"".join(self._blocks[number] for number in numbers)
+        data = b"".join(blocks[number] for number in numbers)
         return data[start - numbers.start * self._step : stop - numbers.start * self._step]
 
     def read_each(self, addresses: Iterable[int], length: int) -> NDArray[np.uint8]:
@@ -373,10 +374,12 @@ class Source:
             if self._is_tried():
                 self._want([number])
             start, stop = self._span_of(number)
-            self._keep(start, self._fetch(start * self._step, min(stop * self._step, self.size)))
+            data = self._fetch(start * self._step, min(stop * self._step, self.size))
+            self._keep(start, data)
             if self.is_far:
                 self._unused.update(range(start, stop))
-            found = self._blocks[number]
+            # Not from those that are kept: another thread may have begun new ones.
+            found = data[(number - start) * self._step : (number - start + 1) * self._step]
         if self._unused:
             self._unused.discard(number)
         return found
