@@ -361,23 +361,39 @@ KILLED_AGAIN = """
 import os, signal, sys
 import omnizarr
 
-at, verb = sys.argv[1:]
+at, verb, name, *failing = sys.argv[1:]
 group = omnizarr.open_group(at, mode="r+")
 seen = 0
 
 def die(*_):
     global seen
     seen += 1
-    if seen == 6:
+    if seen >= 6 and failing:
+        raise PermissionError(13, "not yours")
+    if seen == (14 if name == "g" else 6):
         os.kill(os.getpid(), signal.SIGKILL)
 
 unlink, remove = os.unlink, os.remove
 os.unlink = os.remove = lambda *args, **kwargs: (die(), unlink(*args, **kwargs))
 if verb == "del":
-    del group["a"]
+    del group[name]
+elif verb == "delete_node":
+    omnizarr.delete_node(at, path=name, recursive=True)
+elif verb == "create_group":
+    group.create_group(name, overwrite=True)
 else:
-    omnizarr.delete_node(at, path="a")
+    group.create_array(name, shape=(5, 5), chunks=(1, 1), dtype="f8", overwrite=True)
 """
+
+
+def stop_while(path, *what):
+    program = [sys.executable, "-c", KILLED_AGAIN, str(path), *what]
+    env = {**os.environ, "OMNIZARR_ENGINE": "reference"}
+    return subprocess.run(program, env=env, stderr=subprocess.DEVNULL, check=False).returncode
+
+
+def kill_while(*what):
+    assert stop_while(*what) < 0
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
@@ -387,9 +403,7 @@ else:
 def test_array_does_not_show_chunks_that_a_killed_deletion_left(tmp_path, verb, zarr_format, overwrite):
     group = omnizarr.create_group(tmp_path, zarr_format=zarr_format)
     group.create_array("a", data=VALUES, chunks=(1, 1))
-    program = [sys.executable, "-c", KILLED_AGAIN, str(tmp_path), verb]
-    done = subprocess.run(program, env={**os.environ, "OMNIZARR_ENGINE": "reference"}, check=False)
-    assert done.returncode < 0
+    kill_while(tmp_path, verb, "a")
     assert "a" not in group
     left = [path for path in (tmp_path / "a").rglob("*") if path.is_file() and path.name[0] in "0123456789"]
     assert 0 < len(left) < VALUES.size
@@ -401,6 +415,56 @@ def test_array_does_not_show_chunks_that_a_killed_deletion_left(tmp_path, verb, 
     assert (new[...] == -1).all()
     del group["a"]
     assert not (tmp_path / "a").exists()
+
+
+AGAIN = {
+    "array": lambda _: None,
+    "group": lambda group: group.create_group("g"),
+    "several": lambda group: dict(group.create_hierarchy({"g": omnizarr.create_group({}).metadata})),
+}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
+@pytest.mark.parametrize(
+    ("verb", "first"), [("del", "array"), ("del", "several"), ("create_group", "group"), ("delete_node", "array")]
+)
+def test_array_in_a_group_does_not_show_chunks_that_a_killed_deletion_of_the_group_left(tmp_path, verb, first):
+    group = omnizarr.create_group(tmp_path)
+    for name in ("g/a", "g/b") if verb != "delete_node" else ("g/a",):
+        group.create_array(name, data=VALUES, chunks=(1, 1))
+    kill_while(tmp_path, verb, "g")
+    assert "g/a" not in group
+    if verb == "delete_node":
+        with pytest.raises(omnizarr.errors.NodeExistsError, match="its deletion was interrupted"):
+            group.create_array("g/a", shape=VALUES.shape, chunks=(1, 1), dtype="f8")
+        omnizarr.delete_node(tmp_path, path="g", recursive=True)
+    is_left = "g/b" in group
+    AGAIN[first](group)
+    new = group.create_array("g/a", shape=VALUES.shape, chunks=(1, 1), dtype="f8", fill_value=-1)
+    assert (new[...] == -1).all()
+    assert not is_left or np.array_equal(group["g/b"][...], VALUES)  # the deletion had not come to it
+    assert not list(tmp_path.rglob("omnizarr-conversion.json"))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
+def test_array_does_not_show_chunks_that_a_killed_replacement_left(tmp_path):
+    group = omnizarr.create_group(tmp_path)
+    group.create_array("a", data=VALUES, chunks=(1, 1))
+    kill_while(tmp_path, "create_array", "a")
+    assert "a" not in group
+    new = group.create_array("a", shape=VALUES.shape, chunks=(1, 1), dtype="f8", fill_value=-1)
+    assert (new[...] == -1).all()
+
+
+@pytest.mark.parametrize("name", ["g/a", "g"])
+def test_array_does_not_show_chunks_of_a_deletion_that_failed(tmp_path, name):
+    group = omnizarr.create_group(tmp_path)
+    group.create_array("g/a", data=VALUES, chunks=(1, 1))
+    assert stop_while(tmp_path, "del", name, "failing") == 1
+    assert "g/a" not in group
+    new = group.create_array("g/a", shape=VALUES.shape, chunks=(1, 1), dtype="f8", fill_value=-1)
+    assert (new[...] == -1).all()
+    assert not list(tmp_path.rglob("omnizarr-conversion.json"))
 
 
 def test_array_does_not_show_chunks_of_a_node_whose_document_became_the_lock_file(tmp_path):

@@ -19,7 +19,7 @@ from collections.abc import Set as AbstractSet
 from itertools import chain, islice
 from typing import Any, Final, NamedTuple
 
-from omnizarr.errors import OmnizarrError
+from omnizarr.errors import MetadataError, OmnizarrError
 from omnizarr.formats import DIALECTS, dialect_named, documents
 from omnizarr.formats.paths import Above, prefix
 from omnizarr.model import JSON, ArrayMetadata, Metadata
@@ -114,16 +114,39 @@ def erase(
     return Erased(any(left), found.is_nczarr)
 
 
+def erase_orphans(where: StorePath) -> None:
+    """Delete what looks like chunks below a place, but belongs to no array there, and the note. Nodes stay."""
+    own, prefixes = dialects_at(where)[0].keyspace.node_keys(where.path)
+    below = [_Below(where.store, prefix) for prefix in prefixes]
+    # Without notes, which name arrays that are gone.
+    listed = [(key for key in each if key.rpartition("/")[2] != JOURNAL) for each in below]
+    is_ours = recogniser(where.store, own, listed, [], {})
+    for each in below:
+        keys = (key for key in each if _LIKE_A_CHUNK.search(key[len(each.prefix) :]) and not is_ours(key))
+        while batch := list(islice(keys, _BATCH)):
+            verbs.delete_many(where.store, batch)
+    if begun(where) == REPLACEMENT:
+        forget(where)
+
+
 def is_begun(where: StorePath) -> bool:
     """Return whether something was being made or removed at a place."""
     return where.store.exists(note_key_of(where))
 
 
+def begun(where: StorePath) -> Any:
+    """Return the options of what was begun at a place and not finished, such as `DELETION`; None if nothing was."""
+    try:
+        document: Any = documents.parse(bounded.document(where.store, note_key_of(where)) or b"{}")
+    except MetadataError:  # of another program
+        return None
+    entries = document.get("omnizarr_conversion") if isinstance(document, dict) else None
+    return entries.get("options") if isinstance(entries, dict) else None
+
+
 def is_deletion(where: StorePath) -> bool:
     """Return whether the deletion of a node was begun at a place, and not finished."""
-    document: Any = documents.parse(bounded.document(where.store, note_key_of(where)) or b"{}")
-    entries = document.get("omnizarr_conversion") if isinstance(document, dict) else None
-    return isinstance(entries, dict) and entries.get("options") == DELETION
+    return bool(begun(where) == DELETION)
 
 
 def forget(where: StorePath) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Final, NamedTuple, TypeAlias, TypeVar
+from typing import Final, Literal, NamedTuple, TypeAlias, TypeVar
 
 from omnizarr.errors import (
     ConflictError,
@@ -112,7 +112,8 @@ def _create(where: StorePath, metadata: M, change: Change, *, overwrite: bool, a
         change.begins_in(dialect)
         return Found(where, metadata)
     with where.lock():
-        is_cleared = overwrite or (isinstance(metadata, ArrayMetadata) and _has_killed_deletion(where))
+        rest = "" if overwrite else _rest(where)
+        is_cleared = overwrite or (isinstance(metadata, ArrayMetadata) and rest == "killed")
         existing, is_begun = _occupied(where) if is_cleared else (occupant(where), False)
         is_rest = False
         if existing is not None:
@@ -120,17 +121,21 @@ def _create(where: StorePath, metadata: M, change: Change, *, overwrite: bool, a
                 raise in_the_way(where, existing)
             change.known = above.formats(others=True)
             change.begin("gone")
-            is_rest, is_nczarr = _clear_for(where, existing, heir=metadata)
+            with _marked(where):
+                is_rest, is_nczarr = _clear_for(where, existing, heir=metadata)
             above.replaced = Replaced(existing, is_nczarr)
         elif is_begun:
             change.begin("gone")
-            erasing.erase(where)
-        elif isinstance(metadata, ArrayMetadata) and _local(where) is not None and erasing.is_deletion(where):
-            raise _half_deleted(where)
+            with _marked(where):
+                erasing.erase(where)
+        elif rest == "deleting":
+            raise _half_deleted(where, Remedy("pass {overwrite} to delete what is left", overwrite=True))
         change.is_new = existing is None
         change.formats = (dialect,) if existing is None and not is_begun else None
         if is_cleared and isinstance(metadata, ArrayMetadata) and (is_rest or existing is None):
             delete_strays(where, metadata)
+        elif rest == "killed":
+            erasing.erase_orphans(where)
         change.begin()
         write_entry_point(where, dialect)
         other = _write_new(where, dialect, values)
@@ -490,26 +495,37 @@ def _local(where: StorePath) -> LocalStore | None:
 
 @contextmanager
 def _deletion(where: StorePath) -> Iterator[None]:
-    """Hold the lock of a node that is deleted. If that fails or is killed, `_has_killed_deletion` tells the next."""
+    """Hold the lock of a node that is deleted. If that fails or is killed, `_rest` tells the next."""
+    with where.lock(), _marked(where):
+        yield
+
+
+@contextmanager
+def _marked(where: StorePath) -> Iterator[None]:
+    """Say in the lock file, which you hold and which stays if this fails, that chunks may be left without an array."""
     store = _local(where)
-    with where.lock():
+    if store is not None:
+        store.mark_deletion(where.lock_key)
+    try:
+        yield
+    except BaseException:
         if store is not None:
-            store.mark_deletion(where.lock_key)
-        try:
-            yield
-        except BaseException:
-            if store is not None:
-                store.leave_deletion(where.lock_key)
-            raise
+            store.leave_deletion(where.lock_key)
+        raise
 
 
-def _has_killed_deletion(where: StorePath) -> bool:
-    """Return whether a deletion was killed here, or failed: what it left must not become chunks of a new array.
+def _rest(where: StorePath) -> Literal["", "killed", "deleting"]:
+    """Return whether a deletion here was killed or failed, or may still be at work. Holds the lock.
 
-    The caller holds the lock.
+    What a deletion left must not become chunks of a new array.
     """
     store = _local(where)
-    return store is not None and store.has_killed_deletion(where.lock_key)
+    if store is None:
+        return ""
+    if store.has_killed_deletion(where.lock_key):
+        return "killed"
+    options = erasing.begun(where)
+    return "killed" if options == erasing.REPLACEMENT else "deleting" if options == erasing.DELETION else ""
 
 
 Occupant: TypeAlias = "Found[Metadata] | OmnizarrError"
@@ -779,9 +795,19 @@ def create_ancestors(where: StorePath, dialect: Dialect, looked: Above) -> bool:
             with place.lock():
                 existing = None if _is_free(place) else _here_or_error(place)  # another writer may have been faster
                 if existing is None:
+                    _clear_rest(place)
                     existing = _write_new(place, dialect, stored.rendered(place, GroupMetadata(dialect=dialect.name)))
                 _refuse_array(where, place, existing)
     return is_outermost
+
+
+def _clear_rest(place: StorePath) -> None:
+    """Delete what a killed deletion left below a place that becomes a group again: new arrays would show it."""
+    rest = _rest(place)
+    if rest == "killed":
+        erasing.erase_orphans(place)
+    elif rest == "deleting":
+        raise _half_deleted(place, Remedy("delete it again, to the end"))
 
 
 def _refuse_array(where: StorePath, place: StorePath, existing: Found[Metadata] | OmnizarrError | None) -> None:
@@ -862,13 +888,13 @@ def in_the_way(where: StorePath, existing: Found[Metadata] | OmnizarrError) -> O
     return ContainsGroupError("there is a group already", **what)
 
 
-def _half_deleted(where: StorePath) -> NodeExistsError:
+def _half_deleted(where: StorePath, remedy: Remedy) -> NodeExistsError:
     """Return the error that chunks of an old node, which is being deleted, would become those of a new one."""
     return NodeExistsError(
         "what was here is being deleted, or its deletion was interrupted",
         store=str(where.store),
         path=where.path,
-        remedy=Remedy("pass {overwrite} to delete what is left", overwrite=True),
+        remedy=remedy,
     )
 
 
