@@ -1,6 +1,10 @@
 """NCZarr's lists of members after changes by the interface of Zarr. The judge is netCDF-C."""
 
 import random
+from functools import cache
+from itertools import product
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -20,7 +24,22 @@ xarray = pytest.importorskip("xarray", reason="writes groups")
 netcdf4 = pytest.importorskip("netCDF4", reason="reads NCZarr with netCDF-C")
 
 
-def made(path, layout="D"):
+@cache
+def template(make, *args):
+    """The files that a function makes below a path, by their paths: to make them once."""
+    with TemporaryDirectory() as folder:
+        top = Path(folder)
+        make(top / "made", *args)
+        return {each.relative_to(top / "made"): each.read_bytes() for each in top.rglob("*") if each.is_file()}
+
+
+def copied(path, make, *args):
+    for name, data in template(make, *args).items():
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_bytes(data)
+
+
+def dataset_of_ours(path, layout):
     with Dataset(path, "w", layout=layout) as dataset:
         dataset.createDimension("x", 3)
         for name in "ab":
@@ -28,7 +47,26 @@ def made(path, layout="D"):
         inner = dataset.createGroup("g")
         inner.createDimension("y", 2)
         inner.createVariable("c", "i4", ("y",))[:] = 7
+
+
+def made(path, layout="D"):
+    copied(path, dataset_of_ours, layout)
     return omnizarr.open_group(path, mode="r+")
+
+
+def plain_group(path):
+    group = omnizarr.create_group(path, zarr_format=2)
+    for name in ("n", "i/m"):
+        group[name] = [1, 2]
+
+
+def netcdf_file(path):
+    with netcdf4.Dataset(path, "w") as dataset:
+        dataset.createDimension("x", 3)
+        dataset.createVariable("v", "i2", ("x",))[:] = 5
+        inner = dataset.createGroup("k")
+        inner.createDimension("y", 2)
+        inner.createVariable("w", "i2", ("x", "y"))[:] = 6
 
 
 def seen_by_netcdf(path):
@@ -381,20 +419,23 @@ ARRIVALS = {
 }
 
 
-@pytest.mark.parametrize("way", ARRIVALS)
+RARE = {
+    *("convert to a store of the whole", "convert an array out of reach", "convert an array of others", "rechunk"),
+    *("copy_store to a path", "copy_store of some keys"),
+}
+
+
+def with_slow(cases, is_slow):
+    return [pytest.param(*case, marks=[pytest.mark.slow] if is_slow(*case) else []) for case in cases]
+
+
+@pytest.mark.parametrize("way", with_slow(zip(ARRIVALS, strict=True), RARE.__contains__))
 def test_what_is_converted_or_copied_by_keys_into_a_dataset_is_listed(way, tmp_path):
     path, other, plain, file = (tmp_path / name for name in ("x.zarr", "y.zarr", "z.zarr", "f.nc"))
     made(path).create_group("p")
     made(other)
-    group = omnizarr.create_group(plain, zarr_format=2)
-    for name in ("n", "i/m"):
-        group[name] = [1, 2]
-    with netcdf4.Dataset(file, "w") as dataset:
-        dataset.createDimension("x", 3)
-        dataset.createVariable("v", "i2", ("x",))[:] = 5
-        inner = dataset.createGroup("k")
-        inner.createDimension("y", 2)
-        inner.createVariable("w", "i2", ("x", "y"))[:] = 6
+    copied(plain, plain_group)
+    copied(file, netcdf_file)
     arrive, expected = ARRIVALS[way]
     arrive(path, other, plain, file)
     seen = seen_by_netcdf(path)
@@ -404,15 +445,20 @@ def test_what_is_converted_or_copied_by_keys_into_a_dataset_is_listed(way, tmp_p
     assert not [name for name, each in seen.items() if each != values.get(name.rpartition("/")[2], seen["b"])]
 
 
-@pytest.mark.parametrize("killed", [None, 0, 1, 2, 3])
-@pytest.mark.parametrize("source", ["y.zarr", "z.zarr"])
+@pytest.mark.parametrize(
+    ("source", "killed"),
+    with_slow(
+        product(["y.zarr", "z.zarr"], [None, 0, 1, 2, 3]),
+        lambda source, killed: killed not in {"y.zarr": (None, 0, 2), "z.zarr": (1,)}[source],
+    ),
+)
 def test_a_conversion_into_a_dataset_is_resumed_while_lists_are_renewed_and_after(
     source, killed, tmp_path, monkeypatch
 ):
     path = tmp_path / "x.zarr"
     made(path)
     made(tmp_path / "y.zarr")
-    omnizarr.create_group(tmp_path / "z.zarr", zarr_format=2)["i/m"] = [1, 2]
+    copied(tmp_path / "z.zarr", plain_group)
     update, left = hierarchy.update, [killed]
 
     def kill(*args):
@@ -434,8 +480,10 @@ def test_a_conversion_into_a_dataset_is_resumed_while_lists_are_renewed_and_afte
         assert seen_by_netcdf(path).keys() == OURS | ({"h/a", "h/b", "h/g/c"} if source == "y.zarr" else set())
 
 
-@pytest.mark.parametrize("layout", ["A", "D", "v3"])
-@pytest.mark.parametrize("is_far", [False, True])
+@pytest.mark.parametrize(
+    ("layout", "is_far"),
+    with_slow(product(["A", "D", "v3"], [False, True]), lambda layout, is_far: is_far != (layout == "D")),
+)
 def test_lists_in_other_layouts_and_far_away_learn_of_a_conversion(layout, is_far, tmp_path):
     path, version = tmp_path / "x.zarr", 3 if layout == "v3" else 2
     made(path, layout)
