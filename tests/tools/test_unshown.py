@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import omnizarr
+from omnizarr.readers.hdf5 import arrays
 from omnizarr.stores import CacheStore, MemoryStore, PrefixStore, verbs
 
 STORED = [b"plain", b"caf\xe9", b"\xb0C"]  # Latin-1
@@ -119,6 +120,17 @@ def test_functions_without_a_report_warn(file, tmp_path, way):
         SAVED[way](opened(file, "even/text"), tmp_path / "even.zarr")
 
 
+def test_copy_store_reads_nothing_that_it_does_not_copy(file, tmp_path, monkeypatch):
+    store = opened(file, "odd").store
+    omnizarr.copy_store(store, tmp_path / "new.zarr")
+    store, number, of = opened(file, "odd").store, [], arrays.Shown.of
+    monkeypatch.setattr(arrays.Shown, "of", lambda self, *args: (number.append(args[0]), of(self, *args))[1])
+    assert not omnizarr.copy_store(store, tmp_path / "new.zarr", if_exists="skip").losses
+    found = omnizarr.copy_store(store, tmp_path / "part.zarr", excludes="^odd/").losses
+    assert BYTES not in [each.what for each in found]
+    assert len(number) == 2  # of the array that it copies
+
+
 def test_combined_files_are_reported(file, tmp_path):
     group = combined(file, "odd")
     assert group.store.notes == ("'text': the attribute 'units' has U+FFFD, as for bytes that are not UTF-8",)
@@ -130,6 +142,25 @@ def test_combined_files_are_reported(file, tmp_path):
 def test_a_store_that_has_read_nothing_looks(file, wrap):
     """Workers on other machines have read it, or an interrupted conversion has."""
     store = wrap(opened(file, "odd").store)
-    found = {path: verbs.replaces_text(store, f"{path}/") for path in ("odd/text", "even/text", "odd/number", "none")}
+    found = {
+        path: verbs.replaces_text(store, f"{path}/", True) for path in ("odd/text", "even/text", "odd/number", "none")
+    }
     assert found == {"odd/text": True, "even/text": False, "odd/number": False, "none": False}
-    assert not verbs.replaces_text(MemoryStore({}), "")
+    assert not verbs.replaces_text(MemoryStore({}), "", True)
+
+
+@pytest.mark.parametrize(
+    "show",
+    [lambda array: array.lazy[:1], lambda array: omnizarr.concat([array, array]).lazy[:1]],
+    ids=["part", "joined"],
+)
+def test_of_a_part_only_what_was_read_is_reported(tmp_path, show, monkeypatch):
+    with h5py.File(tmp_path / "old.h5", "w") as made:
+        made.create_dataset("text", (3,), dtype=TEXT, chunks=(1,))[...] = np.array(STORED, object)
+    array, numbers, of = opened(tmp_path / "old.h5", "text"), [], arrays.Shown.of
+    monkeypatch.setattr(
+        arrays.Shown, "of", lambda self, number, *args: (numbers.append(number), of(self, number, *args))[1]
+    )
+    with warnings.catch_warnings(action="error"):
+        omnizarr.save(tmp_path / "new.zarr", show(array))
+    assert set(numbers) == {0}

@@ -303,9 +303,9 @@ class Array(Node, ArrayProperties, Selecting):
     ) -> Any:
         return self._read(self._prepare(planner, selection, out, fields), concurrency)
 
-    def _replaces_text(self) -> bool:
+    def _replaces_text(self, *, looks: bool = True) -> bool:
         """Return whether elements have U+FFFD in place of bytes that are not UTF-8; see `verbs.replaces_text`."""
-        return verbs.replaces_text(self._where.store, self._where.prefix)
+        return verbs.replaces_text(self._where.store, self._where.prefix, looks)
 
     def _read(self, prepared: Prepared, concurrency: int | None = None) -> Any:
         concurrency = self._config.concurrency if concurrency is None else concurrency

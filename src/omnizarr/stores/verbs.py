@@ -226,10 +226,11 @@ def elements(store: Store, prefix: str) -> Elements | None:
 
 
 @verb("prefix")
-def replaces_text(store: Store, prefix: str) -> bool:
+def replaces_text(store: Store, prefix: str, looks: bool) -> bool:  # noqa: FBT001
     """Return whether elements of the array below a prefix have U+FFFD for bytes of their file that are not UTF-8.
 
-    A store that has not made all chunks yet reads the others. It is asked after a copy, which has read all.
+    It is asked after a copy. `looks`: the copy had all elements, so chunks that this store has not made, as others read
+    them, are read. Otherwise, only those count that it has made.
     """
     as_prefix(prefix)
     return False

@@ -357,7 +357,8 @@ def _copy_store(
         _list_copied(old, new, wanted, _renew(new))
     copied, nbytes = sum(each.values for each in written), sum(each.nbytes for each in written)
     made = Copied(copied, len(keys) - len(wanted), nbytes)
-    made.losses = tuple(unshown.below(old))
+    # What workers on other machines have read is read again. Otherwise, only what was copied counts.
+    made.losses = tuple(unshown.below(old, looks=scheduler is not None)) if wanted else ()
     return made
 
 

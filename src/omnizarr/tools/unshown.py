@@ -32,9 +32,12 @@ def noted(where: StorePath, *, is_array: bool = False) -> Iterator[Loss]:
             yield Loss("", "", what, why or "it is not shown")
 
 
-def texts(where: StorePath, path: str = "") -> Iterator[Loss]:
-    """Yield a loss if elements of an array that was read have U+FFFD for bytes that are not UTF-8; `path` is its."""
-    if verbs.replaces_text(where.store, where.prefix):
+def texts(where: StorePath, path: str = "", *, looks: bool = True) -> Iterator[Loss]:
+    """Yield a loss if elements of an array that was read have U+FFFD for bytes that are not UTF-8; `path` is its.
+
+    `looks`: also where others have read them (see `verbs.replaces_text`).
+    """
+    if verbs.replaces_text(where.store, where.prefix, looks):
         yield Loss(path, "", _TEXTS, _WHY, _MARK)
 
 
@@ -43,8 +46,8 @@ def in_words(loss: Loss) -> str:
     return f"/{loss.path}: {loss.what} are {loss.kept}: {loss.why}" if loss.kept else f"{loss.what}: {loss.why}"
 
 
-def below(where: StorePath) -> Iterator[Loss]:
-    """Yield all of this of a node that was copied, and of those below."""
+def below(where: StorePath, *, looks: bool = True) -> Iterator[Loss]:
+    """Yield all of this of a node that was copied, and of those below. `looks`: see `texts`."""
     store = where.store
     while isinstance(store, WrapperStore):
         store = store.store
@@ -54,4 +57,4 @@ def below(where: StorePath) -> Iterator[Loss]:
     yield from noted(where, is_array=len(nodes) == 1 and isinstance(nodes[0][1], ArrayMetadata))
     for place, metadata in nodes:
         if isinstance(metadata, ArrayMetadata):
-            yield from texts(place, f"{place.path}/"[len(where.prefix) :].rstrip("/"))
+            yield from texts(place, f"{place.path}/"[len(where.prefix) :].rstrip("/"), looks=looks)

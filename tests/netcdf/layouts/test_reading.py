@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,8 @@ import omnizarr
 from omnizarr import Array
 from omnizarr.errors import OmnizarrError
 from omnizarr.netcdf import Attribute, types
-from omnizarr.netcdf.header import DimensionHeader, VariableHeader
+from omnizarr.netcdf.files import planning
+from omnizarr.netcdf.header import DimensionHeader, GroupHeader, VariableHeader
 from omnizarr.netcdf.layouts import LAYOUTS, load, read_group, read_stored, read_variable
 from omnizarr.nodes import hierarchy
 
@@ -508,6 +510,16 @@ def test_a_type_that_netcdf_cannot_know_is_an_error_when_read_alone():
     root.store.set("v/zarr.json", json.dumps({**document, "data_type": "of.tomorrow"}).encode())
     with pytest.raises(OmnizarrError, match="netCDF has no such type"):
         read_stored(array.store_path, root["v"]._metadata, load(root).layout, {})
+
+
+def test_no_loss_of_a_dimension_is_said_where_a_classic_format_loses_the_group():
+    x, v = DimensionHeader("x", 3), VariableHeader(name="v", type=types.INT, dimensions=("/a/x",))
+    groups = {"a": GroupHeader(dimensions={"x": x}), "b": GroupHeader(variables={"v": v})}
+    made = planning.plan(GroupHeader(groups=groups, variables={"w": replace(v, name="w")}), "NETCDF3_CLASSIC")
+    assert made.root.variables["w"].dimensions == ("/x",)
+    assert [(each.path, each.what) for each in made.losses] == [
+        *[("w", "dimension /a/x"), ("a", "group with all in it"), ("b", "group with all in it")]
+    ]
 
 
 @pytest.mark.parametrize(("own", "expected"), [(3, "x"), (2, "x_1"), (None, "x")])

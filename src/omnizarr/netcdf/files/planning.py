@@ -74,9 +74,9 @@ def plan(root: GroupHeader, format: Format = "NETCDF4") -> Plan:  # noqa: A002 (
 class _Planner:
     def __init__(self, root: GroupHeader, format: Format) -> None:  # noqa: A002
         self.losses: list[Loss] = []
-        self.source = self._with_visible_dimensions(root, "", root.sizes())
         self.is_classic_file = format.startswith("NETCDF3")
         self.is_classic = format != "NETCDF4"
+        self.source = self._with_visible_dimensions(root, "", root.sizes())
         self.types: tuple[NcType, ...] = tuple(types.TYPES.values())
         if self.is_classic:
             self.types = _CDF5_TYPES if format == "NETCDF3_64BIT_DATA" else _CLASSIC_TYPES
@@ -123,9 +123,11 @@ class _Planner:
                 why = "it is in no group above the variable"
                 self.lose(f"{path}/{name}", "/dimensions", f"dimension {full_name}", why, found[-1])
             variables[name] = replace(header, dimensions=tuple(found))
-        groups = {
-            name: self._with_visible_dimensions(each, f"{path}/{name}", sizes) for name, each in group.groups.items()
-        }
+        groups = group.groups
+        if not self.is_classic:  # otherwise, they are lost
+            groups = {
+                name: self._with_visible_dimensions(each, f"{path}/{name}", sizes) for name, each in groups.items()
+            }
         return replace(group, dimensions=dimensions, variables=variables, groups=groups)
 
     def _dimensions(self) -> dict[str, DimensionHeader]:

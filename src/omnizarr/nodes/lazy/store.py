@@ -185,10 +185,10 @@ class LazyStore(ReadOnlyStore):
         return Elements(shown.read, shown.passes_on)
 
     @answers(verbs.replaces_text)
-    def _replaces_text(self, prefix: str) -> bool:
+    def _replaces_text(self, prefix: str, looks: bool) -> bool:  # noqa: FBT001
         """Return whether a source of an array has U+FFFD in place of bytes that are not UTF-8."""
         view = self._views.get(as_prefix(prefix)[:-1])
-        return view is not None and view._replaces_text()  # noqa: SLF001 - two halves of one thing
+        return view is not None and view._replaces_text(looks=looks)  # noqa: SLF001 - two halves of one thing
 
     def _shown_at(self, path: str) -> ShownChunks:
         found = self._shown.get(path)

@@ -398,10 +398,15 @@ class LazyArray:
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(repr(self))}</pre>"
 
-    def _replaces_text(self) -> bool:
-        """Return whether an open source has U+FFFD in place of bytes that are not UTF-8; see `verbs.replaces_text`."""
+    def _replaces_text(self, *, looks: bool = True) -> bool:
+        """Return whether an open source has U+FFFD in place of bytes that are not UTF-8; see `verbs.replaces_text`.
+
+        What was not read is not looked for if this shows less than all of its sources.
+        """
         opened = {id(leaf.source): leaf.source for leaf in tree.leaves(self._node)}
-        return any(source._replaces_text() for source in opened.values() if hasattr(source, "_replaces_text"))  # noqa: SLF001 - of Array
+        looks = looks and math.prod(self.shape) >= sum(math.prod(source.shape) for source in opened.values())
+        ours = (source for source in opened.values() if hasattr(source, "_replaces_text"))
+        return any(source._replaces_text(looks=looks) for source in ours)  # noqa: SLF001 - of Array
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _of_rows, (tree.flattened(self._node), self.dimension_names, self.notes)

@@ -88,9 +88,9 @@ class Shown:
             yield len(encoded).to_bytes(4, "little")
             yield encoded
 
-    def must_replace_text(self) -> bool:
-        """Return whether elements have U+FFFD in place of bytes that are not UTF-8. Reads chunks that were not made."""
-        if self.manifest is None and not self.is_v2:
+    def must_replace_text(self, *, looks: bool) -> bool:
+        """Return whether elements have U+FFFD in place of bytes that are not UTF-8; see `verbs.replaces_text`."""
+        if looks and self.manifest is None and not self.is_v2:
             for number in self.numbers():
                 if self.replaces_text:
                     break

@@ -225,11 +225,11 @@ class HDF5Store(ManifestStore):
         return {"format": self.format, **({"notes": list(dict.fromkeys(notes))} if notes else {})}
 
     @answers(verbs.replaces_text)
-    def _replaces_text(self, prefix: str) -> bool:
+    def _replaces_text(self, prefix: str, looks: bool) -> bool:  # noqa: FBT001
         """Return whether an array has U+FFFD in place of bytes that are not UTF-8."""
         path = as_prefix(prefix)[:-1]
         shown = self._contents.at(path).made.get(path)
-        return shown is not None and shown.must_replace_text()
+        return shown is not None and shown.must_replace_text(looks=looks)
 
     def _all_notes(self) -> tuple[str, ...]:
         return tuple(self._contents.whole().notes)
