@@ -483,7 +483,7 @@ def test_array_does_not_show_chunks_of_a_node_whose_document_became_the_lock_fil
 def test_array_does_not_show_chunks_that_a_deletion_left_which_failed(tmp_path, monkeypatch, zarr_format, error):
     monkeypatch.setattr(folders, "native", lambda: None)
     group = omnizarr.create_group(tmp_path, zarr_format=zarr_format)
-    group.create_array("a", data=VALUES, chunks=(1, 1))
+    array = group.create_array("a", data=VALUES, chunks=(1, 1))
     unlink, calls = os.unlink, itertools.count()
 
     def failing(*args, **kwargs):
@@ -499,10 +499,25 @@ def test_array_does_not_show_chunks_that_a_deletion_left_which_failed(tmp_path, 
     assert "a" not in group
     left = [path for path in (tmp_path / "a").rglob("*") if path.is_file() and path.name[0] in "0123456789"]
     assert 0 < len(left) < VALUES.size
+    with pytest.raises(omnizarr.errors.NodeNotFoundError):  # it has the lock, too, before the next writer
+        array.attrs["x"] = 1
+    with pytest.raises(omnizarr.errors.NodeNotFoundError):
+        array.resize((5, 6))
     new = group.create_array("a", shape=VALUES.shape, chunks=(1, 1), dtype="f8", fill_value=-1)
     assert (new[...] == -1).all()
     del group["a"]
     assert [path.name for path in tmp_path.iterdir()] == ["zarr.json" if zarr_format == 3 else ".zgroup"]
+
+
+@pytest.mark.parametrize(
+    "text", [b"{broken", b"\xff", b"[1]", b'{"omnizarr_conversion": 3}', b'{"other": {"options": 1}}']
+)
+def test_array_is_created_beside_a_file_that_has_the_name_of_the_note(tmp_path, text):
+    group = omnizarr.create_group(tmp_path)
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "omnizarr-conversion.json").write_bytes(text)
+    assert group.create_array("a", data=VALUES)[0, 5] == VALUES[0, 5]
+    assert (tmp_path / "a" / "omnizarr-conversion.json").read_bytes() == text
 
 
 def test_array_shows_chunks_that_were_there_without_a_document(tmp_path):

@@ -443,6 +443,8 @@ def update_locked(
     else:
         implicit = implied(where, zarr_format)
         if implicit is None:
+            if (store := _local(where)) is not None and store.has_killed_deletion(where.lock_key):
+                store.leave_deletion(where.lock_key)
             raise not_found(where, NodeNotFoundError, zarr_format)
         metadata, found, where = implicit.metadata, {}, implicit.where
         dialect = dialect_of(where, metadata)
