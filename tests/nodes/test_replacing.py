@@ -379,6 +379,11 @@ if verb == "del":
     del group[name]
 elif verb == "delete_node":
     omnizarr.delete_node(at, path=name, recursive=True)
+elif verb == "copy":
+    from omnizarr.nodes.copying import Copier
+    copy = Copier._copy_within
+    Copier._copy_within = lambda *args: (die(), copy(*args))[1]
+    group.copy("g/a", name)
 elif verb == "create_group":
     group.create_group(name, overwrite=True)
 else:
@@ -447,10 +452,11 @@ def test_array_in_a_group_does_not_show_chunks_that_a_killed_deletion_of_the_gro
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
-def test_array_does_not_show_chunks_that_a_killed_replacement_left(tmp_path):
+@pytest.mark.parametrize(("verb", "source"), [("create_array", "a"), ("copy", "g/a")])
+def test_array_does_not_show_chunks_that_a_killed_replacement_or_copy_left(tmp_path, verb, source):
     group = omnizarr.create_group(tmp_path)
-    group.create_array("a", data=VALUES, chunks=(1, 1))
-    kill_while(tmp_path, "create_array", "a")
+    group.create_array(source, data=VALUES, chunks=(1, 1))
+    kill_while(tmp_path, verb, "a")
     assert "a" not in group
     new = group.create_array("a", shape=VALUES.shape, chunks=(1, 1), dtype="f8", fill_value=-1)
     assert (new[...] == -1).all()

@@ -504,16 +504,22 @@ def _deletion(where: StorePath) -> Iterator[None]:
 
 @contextmanager
 def _marked(where: StorePath) -> Iterator[None]:
-    """Say in the lock file, which you hold and which stays if this fails, that chunks may be left without an array."""
-    store = _local(where)
-    if store is not None:
-        store.mark_deletion(where.lock_key)
+    """Do what `_mark` does, and let the lock file stay if this fails."""
+    store = _mark(where)
     try:
         yield
     except BaseException:
         if store is not None:
             store.leave_deletion(where.lock_key)
         raise
+
+
+def _mark(where: StorePath) -> LocalStore | None:
+    """Say in the lock file, which you hold, that chunks may be left without an array if this process is killed."""
+    store = _local(where)
+    if store is not None:
+        store.mark_deletion(where.lock_key)
+    return store
 
 
 def _rest(where: StorePath) -> Literal["", "killed", "deleting"]:
@@ -582,6 +588,7 @@ def copy(
             if is_rest and isinstance(found.metadata, ArrayMetadata):
                 delete_strays(target, found.metadata)
         change.begin()
+        _mark(target)
         layout = Layout(source, target)
         if not layout.has_entry:
             write_entry_point(target, dialect)
