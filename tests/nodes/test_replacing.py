@@ -515,6 +515,23 @@ def test_array_does_not_show_chunks_that_a_deletion_left_which_failed(tmp_path, 
     assert [path.name for path in tmp_path.iterdir()] == ["zarr.json" if zarr_format == 3 else ".zgroup"]
 
 
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize("within", [False, True])
+def test_copy_does_not_show_chunks_that_an_unfinished_deletion_left(tmp_path, within, overwrite):
+    group = omnizarr.create_group(tmp_path)
+    source = group.create_array("new/a", shape=VALUES.shape, chunks=(1, 1), dtype="f8", fill_value=-1)
+    source[0, 0] = 7
+    group.create_array("old/a", data=VALUES, chunks=(1, 1))
+    (tmp_path / "old" / "a" / "zarr.json").unlink()
+    (tmp_path / "old" / "zarr.json").unlink()
+    (tmp_path / "old" / ("." if within else "a") / ".omnizarr-zarr.json.lock").write_text("deleting")
+    if within:
+        group.copy("new", "old", overwrite=overwrite)
+    else:
+        group.copy("new/a", "old/a", overwrite=overwrite)
+    assert np.array_equal(group["old/a"][...], source[...])
+
+
 @pytest.mark.parametrize(
     "text", [b"{broken", b"\xff", b"[1]", b'{"omnizarr_conversion": 3}', b'{"other": {"options": 1}}']
 )

@@ -561,6 +561,8 @@ def copy(
         If there is no node at `source`.
     ContainsArrayError, ContainsGroupError
         If there is a node at `target`, and `overwrite` is False.
+    NodeExistsError
+        If what was at `target` is being deleted, and `overwrite` is False.
     NodeNameError
         If `target` is within `source`, or vice versa.
     NotRepresentableError
@@ -587,6 +589,14 @@ def copy(
             ).is_rest
             if is_rest and isinstance(found.metadata, ArrayMetadata):
                 delete_strays(target, found.metadata)
+        elif (rest := _rest(target)) == "deleting":
+            raise _half_deleted(target, Remedy("pass {overwrite} to delete what is left", overwrite=True))
+        elif rest == "killed":
+            change.begin()
+            with _marked(target):
+                erasing.erase_orphans(target)
+                if isinstance(found.metadata, ArrayMetadata):
+                    delete_strays(target, found.metadata)
         change.begin()
         _mark(target)
         layout = Layout(source, target)
