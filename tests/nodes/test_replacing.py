@@ -532,6 +532,25 @@ def test_copy_does_not_show_chunks_that_an_unfinished_deletion_left(tmp_path, wi
     assert np.array_equal(group["old/a"][...], source[...])
 
 
+def test_array_does_not_show_chunks_of_a_copy_that_was_interrupted(tmp_path, monkeypatch):
+    group = omnizarr.create_group(tmp_path)
+    group.create_array("a", data=VALUES + 1, chunks=(1, 1))
+    place, calls = LocalStore._place, itertools.count()
+
+    def failing(self, key, *args, **options):
+        if key.startswith("b/") and next(calls) == 9:
+            raise KeyboardInterrupt("set")
+        place(self, key, *args, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LocalStore, "_place", failing)
+        with pytest.raises(KeyboardInterrupt, match="set"):
+            group.copy("a", "b")
+    assert (tmp_path / "b" / "c").exists()
+    new = group.create_array("b", shape=VALUES.shape, chunks=(1, 1), dtype="f8", fill_value=-1)
+    assert (new[...] == -1).all()
+
+
 @pytest.mark.parametrize(
     "text", [b"{broken", b"\xff", b"[1]", b'{"omnizarr_conversion": 3}', b'{"other": {"options": 1}}']
 )

@@ -598,15 +598,15 @@ def copy(
                 if isinstance(found.metadata, ArrayMetadata):
                     delete_strays(target, found.metadata)
         change.begin()
-        _mark(target)
-        layout = Layout(source, target)
-        if not layout.has_entry:
-            write_entry_point(target, dialect)
-        copier = Copier(source.store, target.store, sized=False, sizes=layout.sizes)
-        copier.run(layout.chunks(), on_copied)
-        for level in layout.documents():
-            replace(copier, by_server=False, sizes=Sizes()).run(level, on_copied)
-        layout.keep_up(lambda pairs, keeps: replace(copier, keeps=keeps).run(pairs))
+        with _marked(target):
+            layout = Layout(source, target)
+            if not layout.has_entry:
+                write_entry_point(target, dialect)
+            copier = Copier(source.store, target.store, sized=False, sizes=layout.sizes)
+            copier.run(layout.chunks(), on_copied)
+            for level in layout.documents():
+                replace(copier, by_server=False, sizes=Sizes()).run(level, on_copied)
+            layout.keep_up(lambda pairs, keeps: replace(copier, keeps=keeps).run(pairs))
         if is_noted:
             erasing.forget(target)
 
