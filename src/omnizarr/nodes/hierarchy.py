@@ -129,7 +129,7 @@ def _create(where: StorePath, metadata: M, change: Change, *, overwrite: bool, a
             with _marked(where):
                 erasing.erase(where)
         elif rest == "deleting":
-            raise _half_deleted(where, Remedy("pass {overwrite} to delete what is left", overwrite=True))
+            raise _half_deleted(where)
         change.is_new = existing is None
         change.formats = (dialect,) if existing is None and not is_begun else None
         if is_cleared and isinstance(metadata, ArrayMetadata) and (is_rest or existing is None):
@@ -590,7 +590,7 @@ def copy(
             if is_rest and isinstance(found.metadata, ArrayMetadata):
                 delete_strays(target, found.metadata)
         elif (rest := _rest(target)) == "deleting":
-            raise _half_deleted(target, Remedy("pass {overwrite} to delete what is left", overwrite=True))
+            raise _half_deleted(target)
         elif rest == "killed":
             change.begin()
             with _marked(target):
@@ -826,7 +826,7 @@ def _clear_rest(place: StorePath) -> None:
     if rest == "killed":
         erasing.erase_orphans(place)
     elif rest == "deleting":
-        raise _half_deleted(place, Remedy("delete it again, to the end"))
+        raise _half_deleted(place)
 
 
 def _refuse_array(where: StorePath, place: StorePath, existing: Found[Metadata] | OmnizarrError | None) -> None:
@@ -907,13 +907,13 @@ def in_the_way(where: StorePath, existing: Found[Metadata] | OmnizarrError) -> O
     return ContainsGroupError("there is a group already", **what)
 
 
-def _half_deleted(where: StorePath, remedy: Remedy) -> NodeExistsError:
+def _half_deleted(where: StorePath) -> NodeExistsError:
     """Return the error that chunks of an old node, which is being deleted, would become those of a new one."""
     return NodeExistsError(
         "what was here is being deleted, or its deletion was interrupted",
         store=str(where.store),
         path=where.path,
-        remedy=remedy,
+        remedy=Remedy("delete it again, to the end, by {delete_node}", delete_node=Function()),
     )
 
 
