@@ -453,6 +453,21 @@ def test_array_in_a_group_does_not_show_chunks_that_a_killed_deletion_of_the_gro
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
+def test_files_of_others_stay_where_a_killed_replacement_of_a_group_is_cleared(tmp_path):
+    group = omnizarr.create_group(tmp_path)
+    group.create_array("g/a", data=VALUES, chunks=(1, 1))
+    (tmp_path / "g" / "photos").mkdir()
+    files = [tmp_path / "g" / "2024", tmp_path / "g" / "photos" / "0.1"]
+    for file in files:
+        file.write_text("of another program")
+    kill_while(tmp_path, "create_group", "g")
+    assert "g/a" not in group
+    group.create_array("g/b", shape=3, dtype="i2")
+    assert not (tmp_path / "g" / "a").exists()
+    assert [file.read_text() for file in files] == ["of another program"] * 2
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
 @pytest.mark.parametrize(("verb", "source"), [("create_array", "a"), ("copy", "g/a")])
 def test_array_does_not_show_chunks_that_a_killed_replacement_or_copy_left(tmp_path, verb, source):
     group = omnizarr.create_group(tmp_path)

@@ -114,15 +114,24 @@ def erase(
     return Erased(any(left), found.is_nczarr)
 
 
-def erase_orphans(where: StorePath) -> None:
-    """Delete what looks like chunks below a place, but belongs to no array there, and the note. Nodes stay."""
+def erase_orphans(where: StorePath, *, whole: bool) -> None:
+    """Delete chunks below a place that belong to no array there, and the note. Nodes stay.
+
+    `whole`: all that looks like a chunk. Otherwise only what the note at the place tells: others have such names, too.
+    """
     own, prefixes = dialects_at(where)[0].keyspace.node_keys(where.path)
+    note_key = note_key_of(where)
     below = [_Below(where.store, prefix) for prefix in prefixes]
     # Without notes, which name arrays that are gone.
-    listed = [(key for key in each if key.rpartition("/")[2] != JOURNAL) for each in below]
-    is_ours = recogniser(where.store, own, listed, [], {})
+    without = [(key for key in each if key.rpartition("/")[2] != JOURNAL) for each in below]
+    is_ours = recogniser(where.store, own, without, [], {})
+    if whole:
+        was_ours: Callable[[str], object] = _LIKE_A_CHUNK.search
+    else:
+        noted = [(key for key in each if key == note_key or key.rpartition("/")[2] != JOURNAL) for each in below]
+        was_ours = recogniser(where.store, own, noted, [], {}).chunk
     for each in below:
-        keys = (key for key in each if _LIKE_A_CHUNK.search(key[len(each.prefix) :]) and not is_ours(key))
+        keys = (key for key in each if was_ours(key) and not is_ours(key))
         while batch := list(islice(keys, _BATCH)):
             verbs.delete_many(where.store, batch)
     if begun(where) == REPLACEMENT:

@@ -113,7 +113,7 @@ def _create(where: StorePath, metadata: M, change: Change, *, overwrite: bool, a
         return Found(where, metadata)
     with where.lock():
         rest = "" if overwrite else _rest(where)
-        is_cleared = overwrite or (isinstance(metadata, ArrayMetadata) and rest == "killed")
+        is_cleared = overwrite or (isinstance(metadata, ArrayMetadata) and rest in {"whole", "part"})
         existing, is_begun = _occupied(where) if is_cleared else (occupant(where), False)
         is_rest = False
         if existing is not None:
@@ -134,8 +134,8 @@ def _create(where: StorePath, metadata: M, change: Change, *, overwrite: bool, a
         change.formats = (dialect,) if existing is None and not is_begun else None
         if is_cleared and isinstance(metadata, ArrayMetadata) and (is_rest or existing is None):
             delete_strays(where, metadata)
-        elif rest == "killed":
-            erasing.erase_orphans(where)
+        elif rest:
+            _erase_rest(where, rest)
         change.begin()
         write_entry_point(where, dialect)
         other = _write_new(where, dialect, values)
@@ -401,7 +401,7 @@ def delete_strays(where: StorePath, metadata: ArrayMetadata) -> None:
 def clear(where: StorePath) -> None:
     """Remove the documents and chunks of a node and of all nodes below. Everything else stays."""
     _refuse_read_only(where)
-    with Change(where, "gone") as change, _deletion(where):
+    with Change(where, "gone") as change, where.lock(), _marked(where):
         change.begin()
         erasing.erase(where)
 
@@ -443,7 +443,7 @@ def update_locked(
     else:
         implicit = implied(where, zarr_format)
         if implicit is None:
-            if (store := _local(where)) is not None and store.has_killed_deletion(where.lock_key):
+            if (store := _local(where)) is not None and store.killed_deletion(where.lock_key):
                 store.leave_deletion(where.lock_key)
             raise not_found(where, NodeNotFoundError, zarr_format)
         metadata, found, where = implicit.metadata, {}, implicit.where
@@ -467,7 +467,7 @@ def delete(where: StorePath) -> None:
     with Change(where, "gone") as change:
         if vanishes(where, change):
             return
-        with _deletion(where):
+        with where.lock(), _marked(where, whole=True):
             change.begin()
             _erase(where)
 
@@ -496,44 +496,41 @@ def _local(where: StorePath) -> LocalStore | None:
 
 
 @contextmanager
-def _deletion(where: StorePath) -> Iterator[None]:
-    """Hold the lock of a node that is deleted. If that fails or is killed, `_rest` tells the next."""
-    with where.lock(), _marked(where):
+def _marked(where: StorePath, *, whole: bool = False) -> Iterator[None]:
+    """Say in the lock file, which you hold, that this may leave chunks without an array, if it fails or is killed.
+
+    `whole`: everything in the directory of the node was to go. Then `_rest` tells the next.
+    """
+    store = _local(where)
+    if store is None:
         yield
-
-
-@contextmanager
-def _marked(where: StorePath) -> Iterator[None]:
-    """Do what `_mark` does, and let the lock file stay if this fails."""
-    store = _mark(where)
+        return
+    store.mark_deletion(where.lock_key, whole=whole)
     try:
         yield
     except BaseException:
-        if store is not None:
-            store.leave_deletion(where.lock_key)
+        store.leave_deletion(where.lock_key)
         raise
 
 
-def _mark(where: StorePath) -> LocalStore | None:
-    """Say in the lock file, which you hold, that chunks may be left without an array if this process is killed."""
-    store = _local(where)
-    if store is not None:
-        store.mark_deletion(where.lock_key)
-    return store
-
-
-def _rest(where: StorePath) -> Literal["", "killed", "deleting"]:
-    """Return whether a deletion here was killed or failed, or may still be at work. Holds the lock.
+def _rest(where: StorePath) -> Literal["", "whole", "part", "deleting"]:
+    """Return what a deletion that failed or was killed was to delete, or that one may be at work. Holds the lock.
 
     What a deletion left must not become chunks of a new array.
     """
     store = _local(where)
     if store is None:
         return ""
-    if store.has_killed_deletion(where.lock_key):
-        return "killed"
+    if killed := store.killed_deletion(where.lock_key):
+        return killed
     options = erasing.begun(where)
-    return "killed" if options == erasing.REPLACEMENT else "deleting" if options == erasing.DELETION else ""
+    return "part" if options == erasing.REPLACEMENT else "deleting" if options == erasing.DELETION else ""
+
+
+def _erase_rest(where: StorePath, rest: str) -> None:
+    """Delete what a deletion has left: `rest` comes from `_rest`. Nodes that it had not come to stay."""
+    with _marked(where, whole=rest == "whole"):
+        erasing.erase_orphans(where, whole=rest == "whole")
 
 
 Occupant: TypeAlias = "Found[Metadata] | OmnizarrError"
@@ -591,10 +588,10 @@ def copy(
                 delete_strays(target, found.metadata)
         elif (rest := _rest(target)) == "deleting":
             raise _half_deleted(target)
-        elif rest == "killed":
+        elif rest:
             change.begin()
-            with _marked(target):
-                erasing.erase_orphans(target)
+            _erase_rest(target, rest)
+            with _marked(target, whole=rest == "whole"):
                 if isinstance(found.metadata, ArrayMetadata):
                     delete_strays(target, found.metadata)
         change.begin()
@@ -823,10 +820,10 @@ def create_ancestors(where: StorePath, dialect: Dialect, looked: Above) -> bool:
 def _clear_rest(place: StorePath) -> None:
     """Delete what a killed deletion left below a place that becomes a group again: new arrays would show it."""
     rest = _rest(place)
-    if rest == "killed":
-        erasing.erase_orphans(place)
-    elif rest == "deleting":
+    if rest == "deleting":
         raise _half_deleted(place)
+    if rest:
+        _erase_rest(place, rest)
 
 
 def _refuse_array(where: StorePath, place: StorePath, existing: Found[Metadata] | OmnizarrError | None) -> None:

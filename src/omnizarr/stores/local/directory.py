@@ -30,7 +30,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from functools import lru_cache, partial
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from omnizarr.errors import InvalidKeyError, OmnizarrError, StoreError, StoreLimitError
 from omnizarr.stores import system, verbs
@@ -69,6 +69,8 @@ _BATCH = 10_000  # keys that are deleted in one call
 _MANY = 4  # small parts of a file that are read by one call of the native engine
 _SMALL = 1 << 20
 _ATTEMPTS = 1000  # to create a directory that others keep removing
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+_PARTLY = b"changing"  # in the lock file of a node of which something is deleted
 _SPARE = bytearray(1)  # receives one byte past the end, which shows that there is more; its content is not used
 
 # Characters and names that Windows does not allow, or that have another meaning (streams, devices).
@@ -718,15 +720,15 @@ class LocalStore(Store):
             name = hashlib.blake2b(name.encode(), digest_size=16).hexdigest()
         return f"{self._base}{parent}{slash}{RESERVED}{name}{filelocks.SUFFIX}"
 
-    def mark_deletion(self, lock: str) -> None:
+    def mark_deletion(self, lock: str, *, whole: bool) -> None:
         """Write into the lock file of the key `lock`, which you hold, that a deletion has begun.
 
-        See `has_killed_deletion`.
+        `whole`: of the directory with everything in it. See `killed_deletion`.
         """
         with suppress(OSError):  # the file system has no locks, or a locked file cannot be written to
-            descriptor = os.open(self._lock_path(lock), os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0))
+            descriptor = os.open(self._lock_path(lock), os.O_WRONLY | os.O_TRUNC | _NO_LINK)
             try:
-                os.write(descriptor, b"deleting")
+                os.write(descriptor, b"deleting" if whole else _PARTLY)
             finally:
                 os.close(descriptor)
 
@@ -734,15 +736,20 @@ class LocalStore(Store):
         """Let the lock file of the key `lock`, which you hold, stay when you release it: not everything is deleted."""
         filelocks.leave(self._lock_path(lock))
 
-    def has_killed_deletion(self, lock: str) -> bool:
-        """Return whether a deletion ended before it had removed all. You hold the lock of the key `lock`.
+    def killed_deletion(self, lock: str) -> Literal["", "whole", "part"]:
+        """Return what was being deleted by a deletion that ended before its end. You hold the lock of the key `lock`.
 
         Lock files are empty but for those of deletions: `delete_node` makes the document of the node one.
         """
         try:
-            return os.lstat(self._lock_path(lock)).st_size > 0
+            descriptor = os.open(self._lock_path(lock), os.O_RDONLY | _NO_LINK)
+            try:
+                found = os.read(descriptor, len(_PARTLY))
+            finally:
+                os.close(descriptor)
         except OSError:  # the file system has no locks
-            return False
+            return ""
+        return "part" if found == _PARTLY else "whole" if found else ""
 
     @contextmanager
     def _locked(self, key: str) -> Iterator[None]:
