@@ -322,7 +322,8 @@ def test_an_index_beside_a_file_of_large_messages_gives_all_heads_at_once(server
     server.values[f"/d/{index}"] = INDEXES_OF_GRIB[index](places)
     group = serve(server, "x.grib2", content)()
     assert rounds == [1, 39]
-    assert len(server.requests()) == 1 + len(INDEXES_OF_GRIB) + 39
+    # Both names are asked for at once. Where the answer to one comes first, the other request may not have begun.
+    assert len(server.requests()) - 1 - 39 in {1, len(INDEXES_OF_GRIB)}
     assert group["t"].shape == (40, 3, 4)
     np.testing.assert_array_equal(group["t"][39], np.arange(12).reshape(3, 4) + 39)
 
