@@ -131,10 +131,10 @@ class FsspecStore(Store):
     Examples
     --------
     >>> import fsspec
-    >>> store = FsspecStore(fsspec.filesystem("memory"), "data.zarr")
+    >>> store = FsspecStore(fsspec.filesystem("memory"), "few.zarr")
     >>> store.set("c/0", b"abc")
     >>> store, store.get("c/0", (1, None)), list(store.list())
-    (FsspecStore('memory://data.zarr'), b'bc', ['c/0'])
+    (FsspecStore('memory://few.zarr'), b'bc', ['c/0'])
     >>> verbs.delete_prefix(store, "")
     """
 
