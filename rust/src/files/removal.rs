@@ -610,7 +610,7 @@ mod tests {
         assert!(matches!(stopped, Err(Stopped::Asked(_))));
         assert!(!folder.0.join("g/a/zarr.json").exists());
         assert_eq!(std::fs::read(folder.0.join("g/a/.omnizarr-zarr.json.lock")).unwrap(), b"{}");
-        let store = Files::new(folder.0.clone(), false); // nobody holds it
+        let store = Files::new(folder.0.clone(), false); // the lock is free
         store.locked("g/a/zarr.json", &|| Err(Error::broken("held")), &mut || Ok(())).unwrap();
         assert!(!folder.0.join("g/a/.omnizarr-zarr.json.lock").exists());
     }

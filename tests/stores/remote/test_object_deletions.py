@@ -17,7 +17,7 @@ from omnizarr.stores import ObjectStore, asynchronous, verbs
 from omnizarr.stores.remote import object_errors
 from tests.stores.recording import FAST, Handler, Recording
 
-pytest.importorskip("obstore")
+pytest.importorskip("obstore", reason="obstore is not installed")
 
 RESULT = '<?xml version="1.0"?><DeleteResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">{}</DeleteResult>'
 LISTED = "<Contents><Key>{}</Key><LastModified>2026-11-22T00:00:00.000Z</LastModified><Size>{}</Size></Contents>"

@@ -108,12 +108,11 @@ class _Planner:
             found = []
             for full_name in header.dimensions:
                 home, _, wanted = full_name.rpartition("/")
-                dimension = sizes[full_name]
-                above = (each for each in upwards(path) if sizes.get(f"{each}/{wanted}") == dimension)
                 if home in upwards(path):
                     found.append(full_name)
                     continue
-                place = next(above, None)
+                dimension = sizes[full_name]
+                place = next((each for each in upwards(path) if sizes.get(f"{each}/{wanted}") == dimension), None)
                 if place is None:
                     place = path
                     if wanted in group.groups or dimensions.get(wanted, dimension) != dimension:
